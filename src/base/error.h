@@ -34,7 +34,7 @@ struct error {
 bool error_set(struct error *err, enum error_class class_, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As error_set, appending ": <strerror(errnum)>". */
+/* As error_set with class ERROR_SYSTEM, appending ": <strerror(errnum)>", which survives a cut. */
 bool error_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,0 +1,100 @@
+/* What a backend offers: the one way the engine reaches a device.
+ *
+ * The engine describes work as models with passes to run; the backend decides how they share the
+ * device (CPU: teams of threads, a model an epoch at a time; GPU: all models of a bucket stepped
+ * together).  Nothing here allocates or waits for the host during a pass.
+ */
+#ifndef BACKEND_BACKEND_H
+#define BACKEND_BACKEND_H
+
+#include "backend/plan.h"
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* Where samples come from: mirrors data/dataset.h without depending on that room. */
+enum source_type { SOURCE_U8, SOURCE_F32, SOURCE_I32 };
+struct source {
+    enum source_type type;
+    const void *x;
+    size_t sample_count;   /* elements a sample */
+    struct shape shape;
+    float divisor;
+    const int32_t *label;  /* TARGET_CLASS */
+    const float *value;    /* TARGET_REAL */
+    bool crop_flip;        /* data/dataset.h: AUGMENT_CROP_FLIP, applied in training passes */
+};
+
+enum pass_kind { PASS_TRAIN, PASS_EVAL };
+
+/* One pass of one model over a list of rows. */
+struct pass {
+    enum pass_kind kind;
+    const struct source *source;
+    const uint32_t *rows;      /* sample ids in order; lives until done() */
+    int64_t n_rows;
+    uint64_t seed;             /* the job's */
+    uint32_t epoch;            /* from 1: counter of augmentation and dropout */
+    int64_t first_update;      /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
+    struct optim_args optim;   /* PASS_TRAIN */
+};
+
+struct pass_result {
+    struct pass_sums sums;
+    int64_t n_updates;
+    double t_start_s, t_end_s; /* clock_now_s */
+    bool stopped;              /* cut short by should_stop */
+};
+
+/* A model of a bucket as the backend sees it. */
+struct model_run {
+    struct backend_bucket *bucket;
+    int32_t k;   /* slice of the bucket */
+    void *ctx;
+    /* Fills the next pass; false when this model has none left.  Called from the backend's threads,
+     * for one model never twice at once. */
+    bool (*next)(void *ctx, struct pass *pass);
+    /* The pass is over (same guarantees). */
+    void (*done)(void *ctx, const struct pass *pass, const struct pass_result *result);
+    /* Remaining work in any unit that is comparable between models: longest goes first. */
+    double (*remaining)(void *ctx);
+};
+
+struct run_hooks {
+    void *ctx;
+    /* Polled between batches from any thread; true ends all passes soon. */
+    bool (*should_stop)(void *ctx);
+    /* After every few batches of a pass, from any thread: rows done so far of this pass. */
+    void (*tick)(void *ctx, const struct model_run *run, const struct pass *pass, int64_t rows_done,
+                 double loss_sum);
+};
+
+struct backend {
+    const char *name; /* "cpu" */
+    /* threads 0: all the process may use. */
+    struct backend_device *(*open)(int threads, struct error *err);
+    void (*close)(struct backend_device *dev);
+    int (*threads)(const struct backend_device *dev);
+    /* "avx512", "avx2", "generic": the instruction set or chip the results belong to. */
+    const char *(*variant)(const struct backend_device *dev);
+    /* Bytes a bucket of n models will take beside the data set, lanes included. */
+    size_t (*bucket_bytes)(const struct backend_device *dev, const struct plan *plan, int n_models);
+    /* The plan must outlive the bucket.  All memory is taken here. */
+    struct backend_bucket *(*bucket_new)(struct backend_device *dev, const struct plan *plan,
+                                         int n_models, struct error *err);
+    void (*bucket_free)(struct backend_bucket *b);
+    /* Copies model k's slice parts in or out of host memory: parameters (P floats), optimiser slots
+     * (n_slots x P), buffers (R).  NULL parts are skipped. */
+    void (*model_write)(struct backend_bucket *b, int k, const float *params, const float *slots,
+                        const float *buffers);
+    void (*model_read)(const struct backend_bucket *b, int k, float *params, float *slots,
+                       float *buffers);
+    /* Runs all passes of all models to the end (or until should_stop).  False when the device
+     * failed as a whole. */
+    bool (*run)(struct backend_device *dev, struct model_run *const *runs, int n,
+                const struct run_hooks *hooks, struct error *err);
+};
+
+extern const struct backend backend_cpu;
+
+#endif

@@ -1,0 +1,118 @@
+/* A plan: what the engine makes of a graph x batch size and a backend executes.  Plain data.
+ *
+ * Memory.  Every model of a bucket owns one slice, K-outermost in one arena:
+ *     [params P][optimiser slots n_slots x P][buffers R]          (floats, 64-byte aligned parts)
+ * What is needed only while a model is being stepped lives in a lane (as many lanes as models in
+ * flight; on a GPU all K, on the CPU one a team of threads):
+ *     [batch inputs, activations, their gradients: per row][shard gradients n_shards x P]
+ *     [per-shard and per-model small buffers]
+ *
+ * Shards.  A batch is cut into n_shards ranges of rows_per_shard rows that depend on shapes only,
+ * never on threads or K.  One shard of one model is the unit of work; shard s holds rows
+ * [s * rows_per_shard, min((s + 1) * rows_per_shard, n_valid)), possibly none.  Partial sums are
+ * added in shard order.  So results are bit-equal at any K, thread count and executor.
+ *
+ * Steps and stages.  Each step names the buffers it reads and writes.  Steps whose reads of other
+ * shards' results force a wait start a new stage: within a stage a unit runs through without
+ * waiting for others; stages of one model run in order; models are independent of each other.
+ */
+#ifndef BACKEND_PLAN_H
+#define BACKEND_PLAN_H
+
+#include "nn/op.h"
+#include "nn/optim.h"
+#include "nn/task.h"
+
+#include <stdint.h>
+
+enum buffer_kind {
+    BUFFER_ROWS,  /* floats_per_row x batch rows: shard s touches its rows only */
+    BUFFER_SHARD, /* floats x n_shards: shard s writes its own part; others may read it (a stage
+                     later) */
+    BUFFER_LANE,  /* floats once per lane */
+};
+
+struct plan_buffer {
+    enum buffer_kind kind;
+    size_t floats;            /* per row, per shard or per lane, rounded up to 16 where not rows */
+    size_t offset;            /* floats from the start of the lane; assigned by liveness */
+    int32_t first_step, last_step; /* live range within the program */
+};
+
+enum step_kind {
+    STEP_GATHER,          /* index list -> batch input (normalise, augment) and targets */
+    STEP_FORWARD,         /* y from x */
+    STEP_BN_STATS,        /* per-shard count, mean, M2 of each channel */
+    STEP_BN_APPLY,        /* combine all shards' statistics, normalise; shard 0 updates running */
+    STEP_LOSS,            /* per-shard pass_sums; with training, gradient of the mean loss */
+    STEP_BACKWARD,        /* dx from dy; shard's part of parameter gradients */
+    STEP_BN_BACK_REDUCE,  /* per-shard sums of dy and dy * x_hat; shard's dgamma, dbeta */
+    STEP_BN_BACK_APPLY,   /* combine all shards' sums, dx */
+    STEP_UPDATE,          /* per chunk of parameters: add shard gradients in order, optimiser */
+};
+
+#define STEP_MAX_READS 8
+#define STEP_MAX_WRITES 6
+
+struct plan_step {
+    enum step_kind kind;
+    enum op_kind op;
+    int32_t node;                 /* graph node, for messages; -1 */
+    int32_t ordinal;              /* the node's ordinal: dropout counter */
+    struct op_attr attr;
+    struct shape in[OP_MAX_INPUTS], out;
+    /* Buffer indices, -1 where there is none. */
+    int32_t x[OP_MAX_INPUTS], y;  /* values */
+    int32_t dx[OP_MAX_INPUTS], dy; /* gradients; dx -1: nobody needs it */
+    int32_t accumulate_dx;        /* bit i: add to dx[i] instead of overwriting (a value used twice) */
+    int32_t saved;                /* BUFFER_ROWS kept for backward (max-pool argmax, as int32) */
+    int32_t partial;              /* BUFFER_SHARD statistics of batch norm / sums of the loss */
+    int32_t whole[2];             /* BUFFER_LANE combined statistics (batch norm mean, inv_std) */
+    /* Offsets into the model's parameter and buffer blocks, counts in floats. */
+    size_t param[OP_MAX_PARAMS], param_count[OP_MAX_PARAMS];
+    int32_t n_params;
+    size_t buffer[OP_MAX_BUFFERS];
+    int32_t n_buffers;
+    /* Declared effects, for order, fusion and the conflict check. */
+    int32_t read[STEP_MAX_READS], n_reads, write[STEP_MAX_WRITES], n_writes;
+    bool reads_all_shards;        /* reads other shards' BUFFER_SHARD parts: starts a stage */
+};
+
+enum unit_kind { UNIT_SHARD, UNIT_CHUNK };
+
+struct plan_stage {
+    int32_t first_step, n_steps;
+    enum unit_kind unit; /* n_shards units, or n_chunks units of PLAN_CHUNK parameters */
+};
+
+#define PLAN_CHUNK 4096 /* floats of the parameter block a UNIT_CHUNK unit updates */
+
+/* A training or an evaluation pass over one batch. */
+struct plan_program {
+    struct plan_step *steps;
+    int32_t n_steps;
+    struct plan_stage *stages;
+    int32_t n_stages;
+    struct plan_buffer *buffers;
+    int32_t n_buffers;
+    size_t lane_floats; /* without shard gradients */
+    int32_t input, target, sums; /* buffers: batch input, targets, per-shard pass_sums */
+    int32_t logits;
+};
+
+struct plan {
+    int32_t batch, rows_per_shard, n_shards, n_chunks;
+    struct shape in;
+    int32_t n_outputs;
+    const struct task_info *task;
+    enum optim_kind optim;
+    int32_t n_slots;                     /* optimiser slots a model */
+    size_t param_floats, buffer_floats;  /* P and R */
+    size_t slice_floats;                 /* (1 + n_slots) P + R */
+    size_t lane_floats;                  /* max over programs + n_shards x P */
+    size_t shard_grads;                  /* offset of shard gradients in the lane */
+    struct plan_program train, eval;
+    uint64_t hash;                       /* of everything above: the plan_hash column */
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* Tasks: what the network's output is held against (loss) and how well it did (score). */
+#ifndef NN_TASK_H
+#define NN_TASK_H
+
+#include "nn/op.h"
+
+enum target_kind { TARGET_CLASS /* int32 */, TARGET_REAL /* float */ };
+
+/* What a pass over a set of samples adds up, in fixed order, in double.  All any task needs. */
+struct pass_sums {
+    int64_t n;          /* samples */
+    double loss_sum;    /* cross-entropy: sum of sample losses; MSE: sum of squared errors */
+    int64_t n_correct;  /* argmax equals the class (first maximum wins) */
+    double target_sum, target_sq_sum; /* TARGET_REAL */
+};
+
+struct task_info {
+    const char *name; /* "classification" */
+    const char *score_name; /* "accuracy", "R2" */
+    enum op_kind loss;      /* the loss operation put after the logits */
+    enum target_kind target;
+    /* Mean loss and score of a pass; n == 0 gives NaN for both.
+     *   classification: score = n_correct / n
+     *   regression:     loss = SSE / n, score = 1 - SSE / (sum y^2 - n mean(y)^2), 0 when that
+     *                   denominator is <= 0 */
+    void (*finish)(const struct pass_sums *sums, double *loss, double *score);
+};
+
+/* NULL-terminated table and look-up (case-sensitive). */
+extern const struct task_info *const task_table[];
+const struct task_info *task_find(const char *name);
+/* A task of the catalogue this version does not have yet (language_modeling). */
+bool task_is_planned(const char *name);
+
+#endif
