@@ -25,7 +25,9 @@ __attribute__((format(printf, 3, 0))) static void fill_text(char *out, size_t ro
         snprintf(whole, sizeof whole, "%s", format);
     if (n >= 0 && (size_t)n >= room)
         cut_text(whole, room);
-    snprintf(out, room, "%s", whole);
+    const size_t len = strnlen(whole, room - 1);
+    memcpy(out, whole, len);
+    out[len] = '\0';
 }
 
 bool error_set(struct error *err, enum error_class class_, const char *format, ...)

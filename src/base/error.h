@@ -27,7 +27,13 @@ struct error {
 };
 
 /* Start value: struct error err = ERROR_INIT; */
-#define ERROR_INIT {ERROR_NONE, {0}}
+#define ERROR_INIT                                                                                 \
+    {                                                                                              \
+        ERROR_NONE,                                                                                \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
 
 /* Fills *err (err may be NULL) and returns false, so that "return error_set(...)" reads well.
  * A long text is cut with an ellipsis, never overflows. */
@@ -39,8 +45,7 @@ bool error_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "format: " before the text already in *err, keeping its class; returns false. */
-bool error_prefix(struct error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+bool error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void error_clear(struct error *err);
 

@@ -23,8 +23,8 @@ json_t *json_number(double v);
 /* Accepts integers, reals, and the three strings above. */
 bool json_to_number(const json_t *value, double *out);
 
-/* Typed access to members of an object.  `where` is the path for messages ("experiments.json: E99").
- * The _or forms give a default when the key is absent; the plain forms report a missing key.
+/* Typed access to members of an object.  `where` is the path for messages ("experiments.json:
+ * E99"). The _or forms give a default when the key is absent; the plain forms report a missing key.
  * A wrong type is always an error.  Strings are borrowed from obj. */
 bool json_get_string(const json_t *obj, const char *key, const char *where, const char **out,
                      struct error *err);
@@ -44,7 +44,8 @@ bool json_get_bool_or(const json_t *obj, const char *key, const char *where, boo
                       bool *out, struct error *err);
 
 /* Line and column (1-based) of the value of a top-level `key` (and of `member` inside that value
- * when not NULL) in a JSON text: for errors about the content of an entry.  False when not found. */
+ * when not NULL) in a JSON text: for errors about the content of an entry.  False when not found.
+ */
 bool json_locate(const char *text, const char *key, const char *member, int *line, int *column);
 
 #endif

@@ -14,9 +14,9 @@ enum phase {
     PHASE_COUNT
 };
 
-/* "train", "eval", ... */
+/* "train", "eval", ... ; "unknown" for a value outside the enumeration. */
 const char *phase_name(enum phase p);
-/* False when name is no phase. */
+/* True and *out set; false (*out untouched) when name is NULL or no phase. */
 int phase_parse(const char *name, enum phase *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Progress of several tracks (one a job, or one a bucket): redrawn bars with ETA on a terminal, plain
- * lines (one a track at most every few seconds and at its end) in a log, nothing when quiet.
+/* Progress of several tracks (one a job, or one a bucket): redrawn bars with ETA on a terminal,
+ * plain lines (one a track at most every few seconds and at its end) in a log, nothing when quiet.
  * Written to stderr.  Not thread-safe: one thread owns it.
  */
 #ifndef BASE_PROGRESS_H
@@ -21,11 +21,11 @@ void progress_free(struct progress *p);
 
 /* State of a track after an epoch or part of one. */
 struct progress_state {
-    double done, total;     /* epochs, fractions allowed */
-    double samples_per_s;   /* <= 0: unknown */
-    double loss;            /* NaN: unknown */
+    double done, total;   /* epochs, fractions allowed */
+    double samples_per_s; /* <= 0: unknown */
+    double loss;          /* NaN: unknown */
     bool finished;
-    const char *note;       /* "failed: ...", may be NULL */
+    const char *note; /* "failed: ...", may be NULL */
 };
 /* A track is made at its first update; name is copied. */
 void progress_update(struct progress *p, const char *name, const struct progress_state *s);

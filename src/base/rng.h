@@ -7,8 +7,8 @@
  *   c[1] = epoch            (0 for initial weights and splits)
  *   c[2] = step or sample id
  *   c[3] = logical index / 4, the word of the result being logical index % 4
- * The logical index counts in N,C,H,W (or PyTorch's own parameter) order whatever the memory layout.
- * A committed test vector is in tests/base/test_rng.c.
+ * The logical index counts in N,C,H,W (or PyTorch's own parameter) order whatever the memory
+ * layout. A committed test vector is in tests/base/test_rng.c.
  */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
@@ -35,8 +35,8 @@ struct rng_block {
     uint32_t v[4];
 };
 
-RNG_FUNC struct rng_block rng_philox(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1, uint32_t c2,
-                                     uint32_t c3)
+RNG_FUNC struct rng_block rng_philox(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1,
+                                     uint32_t c2, uint32_t c3)
 {
     for (int round = 0; round < 10; round++) {
         const uint64_t a = (uint64_t)0xD2511F53u * c0;

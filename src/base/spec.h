@@ -16,7 +16,8 @@ struct spec {
     char *key[SPEC_MAX_ARGS], *value[SPEC_MAX_ARGS];
 };
 
-/* Splits; an empty name, an argument without '=', an empty key or value, a repeated key are errors. */
+/* Splits; an empty name, an argument without '=', an empty key or value, a repeated key are errors.
+ */
 bool spec_parse(struct spec *spec, const char *text, struct error *err);
 void spec_release(struct spec *spec);
 

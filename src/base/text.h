@@ -39,10 +39,12 @@ void text_list_init(struct text_list *l);
 void text_list_release(struct text_list *l);
 void text_list_add(struct text_list *l, const char *s);
 bool text_list_has(const struct text_list *l, const char *s);
-/* Splits s at each c; empty parts are kept; "" gives one empty part. */
+/* Splits s at each c and adds the parts to *out (initialised by the caller); empty parts are kept;
+ * "" gives one empty part. */
 void text_split(struct text_list *out, const char *s, char c);
 
-/* Strict parsing: the whole string, no blanks around, no overflow.  "nan"/"inf" are refused by
+/* Strict parsing: the whole string, decimal, no blanks around, no overflow; a leading "+" is fine;
+ * NULL is refused; *out is untouched on failure.  "nan", "inf", "-inf" (any case) are refused by
  * text_to_double and accepted by text_to_real. */
 bool text_to_int64(const char *s, int64_t *out);
 bool text_to_uint64(const char *s, uint64_t *out);
@@ -55,7 +57,8 @@ bool text_starts_with(const char *s, const char *prefix);
 /* Damerau-Levenshtein distance (adjacent transpositions count 1), case-insensitive. */
 size_t text_distance(const char *a, const char *b);
 /* Closest of n candidates to word, NULL when none is near enough to be meant
- * (distance <= max(1, len/3), or word is a prefix of exactly one candidate). */
+ * (distance <= max(1, len/3) and below len; else word is a prefix of exactly one candidate, case
+ * aside).  The first of several equally near ones. */
 const char *text_closest(const char *word, const char *const *candidates, size_t n);
 /* " (did you mean 'x'?)" or "" ; returned in a static thread-local buffer. */
 const char *text_did_you_mean(const char *word, const char *const *candidates, size_t n);

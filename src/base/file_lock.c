@@ -1,0 +1,57 @@
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* Without locks two campaigns would tear each other's rows, so such a place is refused. */
+static bool refuse(struct error *err, int errnum, const char *path)
+{
+    if (errnum == ENOLCK || errnum == ENOSYS || errnum == ENOTSUP || errnum == EOPNOTSUPP ||
+        errnum == EINVAL)
+        return error_errno(
+            err, errnum,
+            "the file system of '%s' has no file locks, so two fugue processes could "
+            "damage each other's files there; choose a folder on a local disk",
+            path);
+    return error_errno(err, errnum, "cannot lock '%s'", path);
+}
+
+bool file_lock_take(struct file_lock *lock, const char *path, double wait_s, struct error *err)
+{
+    lock->fd = -1;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_errno(err, errno, "cannot open the lock file '%s'", path);
+    const double start = clock_now_s();
+    double pause_s = 0.001;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        const int why = errno;
+        if (why != EWOULDBLOCK && why != EINTR) {
+            close(fd);
+            return refuse(err, why, path);
+        }
+        const double waited = clock_now_s() - start;
+        if (waited >= wait_s) {
+            close(fd);
+            return error_set(
+                err, ERROR_SYSTEM,
+                "'%s' is still locked by another fugue process after %.1f s; wait for it "
+                "to end and try again",
+                path, waited);
+        }
+        clock_sleep_s(pause_s < wait_s - waited ? pause_s : wait_s - waited);
+        pause_s = pause_s < 0.02 ? 2 * pause_s : pause_s;
+    }
+    lock->fd = fd;
+    return true;
+}
+
+void file_unlock(struct file_lock *lock)
+{
+    if (lock->fd >= 0)
+        close(lock->fd);
+    lock->fd = -1;
+}
