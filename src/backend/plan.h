@@ -15,6 +15,27 @@
  * Steps and stages.  Each step names the buffers it reads and writes.  Steps whose reads of other
  * shards' results force a wait start a new stage: within a stage a unit runs through without
  * waiting for others; stages of one model run in order; models are independent of each other.
+ *
+ * What each step touches (src/engine/plan_build.c writes these; a backend relies on nothing else).
+ * "params" are the node's param[] offsets; BACKWARD adds nothing to them but overwrites shard s's
+ * part of the shard gradients at the same offsets.
+ *     kind            reads                              writes
+ *     GATHER          -                                  y = program.input, program.target
+ *     FORWARD         x[0], params                       y, saved (max pool)
+ *     BN_STATS        x[0]                               partial (count, mean, M2: 1 + 2 C floats)
+ *     BN_APPLY train  x[0], partial of all shards        y, whole[0] mean, whole[1] inv_std; running
+ *     BN_APPLY eval   x[0], running                      y            (partial and whole are -1)
+ *     LOSS            x[0] = logits, program.target      partial = program.sums (16 floats hold a
+ *                                                        struct pass_sums), train: dx[0]
+ *     BACKWARD        dy, conv, linear: x[0], params;    dx[0] unless -1, shard gradients
+ *                     relu: y; max pool: saved
+ *     BN_BACK_REDUCE  dy, x[0], whole[0], whole[1]       partial (2 C floats), shard gradients
+ *     BN_BACK_APPLY   dy, x[0], whole, partial of all    dx[0]
+ *     UPDATE          shard gradients of all shards      params, optimiser slots
+ * Every shard keeps its own copy of whole[] (BUFFER_SHARD), since BN_BACK_REDUCE may follow BN_APPLY
+ * within a stage: shards would otherwise have to wait for the one that writes it.
+ * In place: y may be x[0] for relu, dropout and (eval) BN_APPLY; dx[0] may be dy for relu, dropout and
+ * BN_BACK_APPLY.  A flatten that moves nothing and an eval dropout have no step.
  */
 #ifndef BACKEND_PLAN_H
 #define BACKEND_PLAN_H
@@ -67,7 +88,7 @@ struct plan_step {
     int32_t accumulate_dx;        /* bit i: add to dx[i] instead of overwriting (a value used twice) */
     int32_t saved;                /* BUFFER_ROWS kept for backward (max-pool argmax, as int32) */
     int32_t partial;              /* BUFFER_SHARD statistics of batch norm / sums of the loss */
-    int32_t whole[2];             /* BUFFER_LANE combined statistics (batch norm mean, inv_std) */
+    int32_t whole[2];             /* BUFFER_SHARD copies of the combined batch norm mean, inv_std */
     /* Offsets into the model's parameter and buffer blocks, counts in floats. */
     size_t param[OP_MAX_PARAMS], param_count[OP_MAX_PARAMS];
     int32_t n_params;
