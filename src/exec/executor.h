@@ -1,0 +1,116 @@
+/* Strategies: how the jobs of a group share the machine.  One table; slug, label, colour, columns
+ * and options are asked of it by everything else.
+ *
+ * An executor gets jobs and a sink, and knows no files.  It reports each finished job at once, and
+ * every job exactly once: ok, failed, killed, diverged, interrupted or never started.
+ */
+#ifndef EXEC_EXECUTOR_H
+#define EXEC_EXECUTOR_H
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/phase.h"
+#include "catalog/experiment.h"
+#include "engine/engine.h"
+#include "measure/monitor.h"
+#include "measure/phase_clock.h"
+
+enum job_status {
+    JOB_OK,
+    JOB_FAILED,      /* an error inside the job: data missing, plan impossible, worker protocol */
+    JOB_KILLED,      /* its process died by a signal or went silent */
+    JOB_DIVERGED,    /* loss not finite */
+    JOB_INTERRUPTED, /* the user stopped the run while it trained */
+    JOB_NOT_STARTED, /* the run ended before it began */
+};
+const char *job_status_name(enum job_status s); /* "ok", "failed", ... */
+bool job_status_parse(const char *name, enum job_status *out);
+
+struct job_result {
+    enum job_status status;
+    char cause[512];              /* "" when ok */
+    struct model_result model;    /* NaN / 0 where not reached */
+    double t_start_s, t_end_s;    /* clock_now_s; first and last instant of the job */
+    double phase_s[PHASE_COUNT];  /* the job's own phases */
+    double peak_rss_mb;           /* of the process it ran in; NaN unknown */
+    struct epoch_report *history; /* epochs_run entries; owned */
+    int32_t n_history;
+    uint64_t plan_hash;           /* 0 unknown */
+    char variant[24];             /* instruction set: "avx512" */
+    char data_source[16];         /* "real", "synthetic" */
+    int32_t threads;              /* given to this job's unit */
+    int32_t worker_pid;           /* 0: this process */
+};
+void job_result_init(struct job_result *r);
+void job_result_release(struct job_result *r);
+json_t *job_result_to_json(const struct job_result *r);
+bool job_result_from_json(const json_t *msg, struct job_result *out, struct error *err);
+
+/* What the whole cell was asked for (flags of `run` that reach an executor). */
+struct exec_options {
+    char device[8];           /* "cpu" (auto already resolved) */
+    int gpu;
+    int threads;              /* cap of the whole cell; 0: all cores it may use */
+    int max_parallel;         /* 0: estimated */
+    bool synthetic;           /* --data synthetic */
+    const char *data_root;    /* borrowed */
+    double silence_s;         /* a worker without a heartbeat this long is ended; 30 */
+};
+
+struct layout {
+    int max_parallel;         /* units at once: 1 for seq; processes; sub-models */
+    int threads;              /* of the whole cell */
+    int threads_per_unit;
+    const char *source;       /* layout_source: "fixed", "default", "--max-parallel" */
+};
+
+struct group {
+    const struct experiment *experiment;
+    const struct job *jobs;
+    int32_t n_jobs;
+    struct exec_options options;
+    struct layout layout;
+};
+
+/* Where an executor reports; calls are serialised by the executor. */
+struct group_sink {
+    void *ctx;
+    /* T_group starts: the runtime is up, the first worker or bucket is about to be issued. */
+    void (*begin)(void *ctx);
+    void (*job_phase)(void *ctx, int job, enum phase phase, double t0_s, double t1_s);
+    void (*epoch)(void *ctx, int job, const struct epoch_report *r);
+    void (*progress)(void *ctx, int job, double epochs_done, double samples_per_s, double loss);
+    /* Takes what it needs; the result stays the executor's. */
+    void (*done)(void *ctx, int job, const struct job_result *r);
+    /* T_group ends: the last job's evaluated result is there (teardown follows). */
+    void (*end)(void *ctx);
+    /* Processes to watch for memory. */
+    void (*worker)(void *ctx, pid_t pid, bool alive);
+};
+
+struct executor_info {
+    const char *slug;    /* "unified_model": in rows, group ids, figures */
+    const char *label;   /* "Unified model" */
+    const char *colour;  /* "#0072B2" */
+    const char *summary; /* one line of help */
+    bool baseline;       /* speedups are against it */
+    bool uses_max_parallel; /* --max-parallel means something */
+    const char *const *columns; /* extra group columns it records (NULL-terminated) */
+    /* Can run these jobs in this version, or an error with the reason. */
+    bool (*check)(const struct job *jobs, int32_t n, const struct exec_options *o,
+                  struct error *err);
+    void (*layout)(const struct job *jobs, int32_t n, const struct exec_options *o,
+                   struct layout *out);
+    /* False only when nothing could be run at all; failed jobs are results. */
+    bool (*run)(const struct group *g, const struct group_sink *sink, struct error *err);
+};
+
+/* seq, mp, unified_model; NULL-terminated.  executor_planned: "ray" gives the reason it is refused. */
+extern const struct executor_info *const executor_table[];
+const struct executor_info *executor_find(const char *slug);
+const char *executor_planned(const char *slug);
+
+/* The train_spec of a job (borrows its job_id). */
+struct train_spec job_train_spec(const struct job *job);
+
+#endif

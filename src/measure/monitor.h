@@ -1,0 +1,40 @@
+/* One device monitor over a cell, the same for every strategy: GPU through NVML (opened at run
+ * time), host energy through RAPL, host memory.  Unknown is unknown (NaN -> a blank column) with a
+ * cause, never 0.
+ */
+#ifndef MEASURE_MONITOR_H
+#define MEASURE_MONITOR_H
+
+#include "base/error.h"
+
+#include <sys/types.h>
+
+struct monitor;
+
+struct monitor_summary {
+    double window_s;
+    int samples;
+    /* GPU; NaN where unknown. */
+    double gpu_energy_counter_j, gpu_energy_integral_j, gpu_energy_ratio, gpu_idle_w;
+    double gpu_util_mean, gpu_util_max, vram_peak_mb, gpu_power_mean_w, gpu_temp_max_c,
+        sm_clock_mean_mhz;
+    char throttle_reasons[64]; /* hex, "" unknown */
+    /* Host. */
+    double host_energy_j;      /* RAPL packages; wrap-around handled */
+    double host_peak_mb;       /* highest sampled sum of this process and its watched children */
+    char energy_method[48];    /* "nvml counter", "nvml integral", "rapl", "" */
+    char energy_cause[128];    /* why energy is blank: "no NVML, no RAPL", "window below 2 s" */
+};
+
+/* use_gpu false: host only. */
+struct monitor *monitor_start(int gpu, bool use_gpu, struct error *err);
+/* Processes whose memory counts beside this one's (mp workers). */
+void monitor_watch(struct monitor *m, pid_t pid);
+void monitor_unwatch(struct monitor *m, pid_t pid);
+/* Marks the start and end of the measured window (T_group); may be used once each. */
+void monitor_window_begin(struct monitor *m);
+void monitor_window_end(struct monitor *m);
+/* Interruptible at once: does not wait for a sampling interval. */
+void monitor_stop(struct monitor *m, struct monitor_summary *out);
+
+#endif
