@@ -22,23 +22,23 @@ enum augment { AUGMENT_NONE, AUGMENT_CROP_FLIP };
 /* One part (train or test) of a set. */
 struct data_part {
     int64_t n;
-    const void *x;         /* n samples, NHWC, of x_type */
-    const int32_t *label;  /* n class numbers, or NULL */
-    const float *value;    /* n real targets, or NULL */
+    const void *x;        /* n samples, NHWC, of x_type */
+    const int32_t *label; /* n class numbers, or NULL */
+    const float *value;   /* n real targets, or NULL */
 };
 
 struct dataset {
-    char *name;            /* as asked for, arguments included: "mnist" */
+    char *name; /* as asked for, arguments included: "mnist" */
     enum data_source source;
     struct shape shape;
     enum data_type x_type;
-    float divisor;         /* network input = stored value / divisor (u8), 1 for floats */
-    enum augment augment;  /* of training samples */
-    int32_t n_outputs;     /* classes, or 1 for a regression */
-    const char *task;      /* the set's own task: "classification", "regression" */
+    float divisor;        /* network input = stored value / divisor (u8), 1 for floats */
+    enum augment augment; /* of training samples */
+    int32_t n_outputs;    /* classes, or 1 for a regression */
+    const char *task;     /* the set's own task: "classification", "regression" */
     struct data_part train, test;
-    bool test_is_train;    /* the set has no test split: test repeats train (val_source = train) */
-    size_t bytes;          /* memory it holds */
+    bool test_is_train; /* the set has no test split: test repeats train (val_source = train) */
+    size_t bytes;       /* memory it holds */
 };
 
 /* What the table says about a set without loading it. */
@@ -49,8 +49,8 @@ struct data_info {
     int32_t n_outputs;
     const char *task;
     int64_t n_train, n_test;
-    bool built;            /* false: known to the catalogue, real files not readable by this version */
-    bool synthetic;        /* --data synthetic can stand in for it in this version */
+    bool built;     /* false: known to the catalogue, real files not readable by this version */
+    bool synthetic; /* --data synthetic can stand in for it in this version */
 };
 
 /* NULL-terminated; includes sets of the catalogue that are not built yet. */

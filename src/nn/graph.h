@@ -37,7 +37,7 @@ struct node {
     struct op_attr attr;
     int32_t input[OP_MAX_INPUTS]; /* node indices */
     struct shape in[OP_MAX_INPUTS], out;
-    int32_t ordinal;   /* position in the graph: the counter of its dropout masks */
+    int32_t ordinal; /* position in the graph: the counter of its dropout masks */
     int32_t param[OP_MAX_PARAMS], n_params;    /* indices into graph->params */
     int32_t buffer[OP_MAX_BUFFERS], n_buffers; /* indices into graph->buffers */
 };

@@ -1,5 +1,5 @@
 /* The model table: one file an architecture under src/nn/models/, each a page of builder calls.
- * Names are looked up case-insensitively and may carry arguments ("mlp?hidden=256"). */
+ * Names are looked up case-insensitively and may carry arguments ("mlp?hidden1=256"). */
 #ifndef NN_MODEL_H
 #define NN_MODEL_H
 

@@ -31,10 +31,10 @@ struct op_attr {
     int32_t out_features; /* linear: features; conv2d: output channels */
     int32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t groups;
-    int32_t bias;     /* 0 or 1 */
-    float p;          /* dropout: probability of zeroing */
-    float eps;        /* batch norm */
-    float momentum;   /* batch norm: running = (1 - momentum) * running + momentum * batch */
+    int32_t bias;   /* 0 or 1 */
+    float p;        /* dropout: probability of zeroing */
+    float eps;      /* batch norm */
+    float momentum; /* batch norm: running = (1 - momentum) * running + momentum * batch */
 };
 
 /* How a parameter's elements lie in memory, next to PyTorch's own (logical) order.
@@ -48,9 +48,9 @@ enum param_layout { LAYOUT_PLAIN, LAYOUT_LINEAR, LAYOUT_CONV };
  * weight and bias alike (kaiming_uniform_ with a = sqrt(5) comes to that bound); constants else. */
 enum init_kind { INIT_UNIFORM, INIT_ZEROS, INIT_ONES };
 
-#define OP_MAX_PARAMS 2
+#define OP_MAX_PARAMS  2
 #define OP_MAX_BUFFERS 2
-#define OP_MAX_INPUTS 2
+#define OP_MAX_INPUTS  2
 
 /* A parameter or a buffer (running statistics) an operation asks for. */
 struct op_param {

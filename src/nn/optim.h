@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum optim_kind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW, OPTIM_COUNT };
@@ -14,17 +15,17 @@ enum optim_kind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW, OPTIM_COUNT };
 struct optim_args {
     double lr;
     double momentum, dampening; /* sgd */
-    double weight_decay;        /* sgd, adam: added to the gradient; adamw: decoupled, default 0.01 */
-    double beta1, beta2, eps;   /* adam, adamw */
-    bool nesterov;              /* sgd; needs momentum > 0 and dampening 0 */
-    bool amsgrad;               /* adam, adamw */
+    double weight_decay;      /* sgd, adam: added to the gradient; adamw: decoupled, default 0.01 */
+    double beta1, beta2, eps; /* adam, adamw */
+    bool nesterov;            /* sgd; needs momentum > 0 and dampening 0 */
+    bool amsgrad;             /* adam, adamw */
 };
 
 enum optim_arg_type { OPTIM_ARG_NUMBER, OPTIM_ARG_BOOL };
 struct optim_arg {
     const char *name; /* "momentum", "betas.0" -> beta1, "betas.1" -> beta2 */
     enum optim_arg_type type;
-    size_t offset; /* in struct optim_args */
+    size_t offset;   /* in struct optim_args */
     double min, max; /* inclusive; beta's max is exclusive 1 (max_open) */
     bool max_open;
 };
@@ -32,7 +33,7 @@ struct optim_arg {
 struct optim_info {
     const char *name; /* "adamw" */
     enum optim_kind kind;
-    struct optim_args defaults; /* lr not set */
+    struct optim_args defaults;   /* lr not set */
     const struct optim_arg *args; /* the options it takes beside lr */
     int n_args;
 };

@@ -27,9 +27,9 @@ struct optim_step {
     int nesterov, amsgrad, first; /* first: t == 1 */
     float lr, momentum, one_minus_dampening, weight_decay;
     float one_minus_beta1, beta2, one_minus_beta2, eps;
-    float step_size;       /* lr / (1 - beta1^t) */
-    float bias2_sqrt;      /* sqrt(1 - beta2^t) */
-    float decay;           /* adamw: 1 - lr weight_decay */
+    float step_size;  /* lr / (1 - beta1^t) */
+    float bias2_sqrt; /* sqrt(1 - beta2^t) */
+    float decay;      /* adamw: 1 - lr weight_decay */
 };
 
 OPTIM_FUNC struct optim_step optim_step_prepare(enum optim_kind kind, const struct optim_args *a,

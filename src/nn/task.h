@@ -8,14 +8,14 @@ enum target_kind { TARGET_CLASS /* int32 */, TARGET_REAL /* float */ };
 
 /* What a pass over a set of samples adds up, in fixed order, in double.  All any task needs. */
 struct pass_sums {
-    int64_t n;          /* samples */
-    double loss_sum;    /* cross-entropy: sum of sample losses; MSE: sum of squared errors */
-    int64_t n_correct;  /* argmax equals the class (first maximum wins) */
+    int64_t n;         /* samples */
+    double loss_sum;   /* cross-entropy: sum of sample losses; MSE: sum of squared errors */
+    int64_t n_correct; /* argmax equals the class (first maximum wins) */
     double target_sum, target_sq_sum; /* TARGET_REAL */
 };
 
 struct task_info {
-    const char *name; /* "classification" */
+    const char *name;       /* "classification" */
     const char *score_name; /* "accuracy", "R2" */
     enum op_kind loss;      /* the loss operation put after the logits */
     enum target_kind target;
