@@ -32,9 +32,10 @@ int64_t os_available_memory(void);
  * 0 when there is none. */
 uint64_t os_process_start_time(pid_t pid);
 
-/* A child process.  argv ends with NULL, path holds a slash.  fds: stdin is /dev/null; stdout and stderr go to log_fd (or are inherited when
- * log_fd < 0); channel_fd (>= 0) becomes descriptor OS_CHANNEL_FD in the child; no other descriptor
- * is inherited.  new_group puts it into a process group of its own. */
+/* A child process.  argv ends with NULL, path holds a slash.  fds: stdin is /dev/null; stdout and
+ * stderr go to log_fd (or are inherited when log_fd < 0); channel_fd (>= 0) becomes descriptor
+ * OS_CHANNEL_FD in the child; no other descriptor is inherited.  new_group puts it into a process
+ * group of its own. */
 #define OS_CHANNEL_FD 3
 struct os_child {
     pid_t pid;
@@ -46,9 +47,9 @@ struct os_child {
 };
 bool os_spawn(struct os_child *child, const char *path, char *const argv[], int log_fd,
               int channel_fd, bool new_group, struct error *err);
-/* Waits at most wait_s for the child to end and reaps it.  True when it ended: *status (may be NULL)
- * as waitpid's.  May be asked again afterwards.  A child reaped by somebody else counts as exit code
- * 255. */
+/* Waits at most wait_s for the child to end and reaps it.  True when it ended: *status (may be
+ * NULL) as waitpid's.  May be asked again afterwards.  A child reaped by somebody else counts as
+ * exit code 255. */
 bool os_wait(struct os_child *child, double wait_s, int *status);
 /* SIGTERM, wait_s, SIGKILL (to the whole group where the child has its own), reap.  Nothing happens
  * to a child that has ended. */
@@ -65,8 +66,8 @@ void os_become_subreaper(void);
 void os_die_with_parent(void);
 
 /* Interrupts.  os_catch_signals installs handlers for SIGINT, SIGTERM, SIGHUP (unless started under
- * nohup) that set a flag (async-signal-safe) and make os_stop_fd readable; SIGPIPE is ignored.  A second SIGINT within the
- * run stays a flag: whoever waits polls os_stop_requested. */
+ * nohup) that set a flag (async-signal-safe) and make os_stop_fd readable; SIGPIPE is ignored.  A
+ * second SIGINT within the run stays a flag: whoever waits polls os_stop_requested. */
 void os_catch_signals(void);
 /* Workers ignore SIGINT, SIGHUP, SIGPIPE: a Ctrl-C reaches the whole terminal, and their parent
  * decides.  SIGTERM still ends them. */
