@@ -72,6 +72,26 @@ enum step_kind {
     STEP_UPDATE,          /* per chunk of parameters: add shard gradients in order, optimiser */
 };
 
+/* What each kind uses of struct plan_step (a buffer not named is -1 and not looked at):
+ *   GATHER          writes y (the program's input) and the program's target: one float-sized slot a
+ *                   row, an int32 class (TARGET_CLASS) or a float (TARGET_REAL)
+ *   FORWARD         x[0] -> y; max pool also saved.  Dropout copies in evaluation programs.
+ *   BN_STATS        x[0] -> partial: 2C floats a shard, mean[C] then M2[C] (the count is known)
+ *   BN_APPLY        x[0], partial of all shards -> y, whole[0] mean[C], whole[1] inv_std[C],
+ *                   running statistics.  Evaluation programs: x[0] -> y alone, with running
+ *                   statistics; they have no BN_STATS.
+ *   LOSS            x[0] (logits), target -> partial (= program.sums: struct pass_sums a shard, at
+ *                   least PLAN_SUMS_FLOATS) and, where dx[0] >= 0, the gradient of the mean loss
+ *   BACKWARD        dy -> dx[0] (where >= 0) and the shard's parameter gradients.  Reads beside:
+ *                   conv2d, linear: x[0]; relu: y; max pool: saved; others nothing.  dx[0] may be
+ *                   the same buffer as dy for relu and dropout.
+ *   BN_BACK_REDUCE  x[0], dy, whole -> partial: 2C floats a shard, sum dy then sum dy * x_hat;
+ *                   gradients of weight and bias
+ *   BN_BACK_APPLY   x[0], dy, whole, partial of all shards -> dx[0]
+ *   UPDATE          the whole parameter block, one step a program
+ * Shard gradients of a parameter are overwritten by its one backward step, never added to. */
+#define PLAN_SUMS_FLOATS 16 /* room of a struct pass_sums in a BUFFER_SHARD */
+
 #define STEP_MAX_READS 8
 #define STEP_MAX_WRITES 6
 
