@@ -27,9 +27,12 @@ struct progress_state {
     bool finished;
     const char *note; /* "failed: ...", may be NULL */
 };
-/* A track is made at its first update; name is copied. */
+/* A track is made at its first update; name is copied.  ETA comes from what was done since that
+ * first update.  Bars are redrawn at most ten times a second, and show the screen's height less two
+ * rows (running tracks first) with a line that counts the others. */
 void progress_update(struct progress *p, const char *name, const struct progress_state *s);
-/* Prints a whole line above the bars (or as it is): notices, warnings. */
+/* Prints a whole line above the bars (or as it is): notices, warnings.  QUIET prints it too: it
+ * silences progress, not warnings. */
 void progress_line(struct progress *p, const char *text);
 /* Ends all tracks: erases the bars (BARS) so that what follows starts on a clean line; the next
  * update starts afresh. */
