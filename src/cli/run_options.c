@@ -1,0 +1,116 @@
+/* The option table of `fugue run`. */
+#include "cli/run_plan.h"
+
+#include <string.h>
+
+static const char *const workload_choices[] = {"ensemble", "cv", "multi_model", "hpo", NULL};
+static const char *const data_choices[] = {"real", "synthetic", NULL};
+static const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
+
+#define LATER       "is not in this version"
+#define INT_MAX_ARG 2147483647
+
+const struct option run_options[] = {
+    {"--exp", OPTION_LIST, "ID ...", NULL,
+     "experiments: ids, numbers (3, e3), ranges (E05:E07), or all; see `fugue list`", "What to run",
+     0, 0, NULL},
+    {"--exec", OPTION_LIST, "STRATEGY ...", "seq",
+     "strategies, one cell each: seq, mp, unified_model", "What to run", 0, 0, NULL},
+    {"--set", OPTION_LIST, "KEY=V ...", NULL,
+     "change the experiments for this run: epochs, batch_size, lr, k, dataset, model, task, "
+     "optimizer, amp, train_size, or an optimizer option; rows carry it in `overrides`",
+     "What to run", 0, 0, NULL},
+    {"--data", OPTION_CHOICE, NULL, "real",
+     "synthetic: generated content of the exact shape, for speed only", "What to run", 0, 0,
+     data_choices},
+
+    {"--model", OPTION_LIST, "NAME ...", NULL,
+     "an experiment described here instead of --exp; several only with --type multi_model",
+     "Ad-hoc run", 0, 0, NULL},
+    {"--dataset", OPTION_LIST, "NAME ...", NULL, "its data set, or one for each model",
+     "Ad-hoc run", 0, 0, NULL},
+    {"--type", OPTION_CHOICE, NULL, "ensemble", "workload type", "Ad-hoc run", 0, 0,
+     workload_choices},
+    {"--k", OPTION_INT, "N", "3", "ensemble members or folds", "Ad-hoc run", 1, 100000, NULL},
+    {"--task", OPTION_TEXT, "NAME", NULL,
+     "classification or regression; the data set's own when not given", "Ad-hoc run", 0, 0, NULL},
+    {"--epochs", OPTION_INT, "N", "5", "epochs of each network", "Ad-hoc run", 1, 1000000, NULL},
+    {"--batch-size", OPTION_INT, "N", "128", "samples a step of each network", "Ad-hoc run", 1,
+     1000000, NULL},
+    {"--lr", OPTION_NUMBER, "X", "0.01", "learning rate", "Ad-hoc run", 0, 0, NULL},
+    {"--optimizer", OPTION_TEXT, "NAME", "adamw", "sgd, adam or adamw, PyTorch's rules",
+     "Ad-hoc run", 0, 0, NULL},
+    {"--momentum", OPTION_NUMBER, "X", NULL, "sgd momentum", "Ad-hoc run", 0, 0, NULL},
+    {"--weight-decay", OPTION_NUMBER, "X", NULL, "weight decay (adamw: decoupled)", "Ad-hoc run", 0,
+     0, NULL},
+    {"--nesterov", OPTION_SWITCH, NULL, NULL, "sgd with Nesterov momentum", "Ad-hoc run", 0, 0,
+     NULL},
+    {"--optimizer-arg", OPTION_LIST, "KEY=V ...", NULL,
+     "any other option of the optimizer: betas=0.9,0.99 eps=1e-6 amsgrad=true dampening=0.1",
+     "Ad-hoc run", 0, 0, NULL},
+    {"--amp", OPTION_SWITCH, NULL, NULL,
+     "automatic mixed precision (on the CPU recorded; precision stays fp32)", "Ad-hoc run", 0, 0,
+     NULL},
+    {"--search-space", OPTION_LIST, "KEY=V1,V2 ...", NULL,
+     "grid of --type hpo, last key fastest: lr=0.1,0.01 batch_size=32,64", "Ad-hoc run", 0, 0,
+     NULL},
+    {"--name", OPTION_TEXT, "ID", "adhoc", "id the rows carry", "Ad-hoc run", 0, 0, NULL},
+
+    {"--seed", OPTION_INT, "N", "42", "base seed; job i trains with seed + i", "How to run", 0,
+     INT64_MAX, NULL},
+    {"--split-seed", OPTION_INT, "N", "0", "seed of the cv and hpo splits", "How to run", 0,
+     INT64_MAX, NULL},
+    {"--device", OPTION_CHOICE, NULL, "auto", "auto takes a GPU where this build can use one",
+     "How to run", 0, 0, device_choices},
+    {"--gpu", OPTION_INT, "N", NULL, "which GPU", "How to run", 0, 1023, NULL},
+    {"--threads", OPTION_INT, "N", NULL, "cores the whole cell may use; all when not given",
+     "How to run", 1, 4096, NULL},
+    {"--max-parallel", OPTION_INT, "N", NULL,
+     "mp: processes at once; unified_model: networks stacked at once", "How to run", 1, 100000,
+     NULL},
+    {"--no-save-results", OPTION_SWITCH, NULL, NULL, "write no file: no rows, no journal",
+     "How to run", 0, 0, NULL},
+
+    {"--quiet", OPTION_SWITCH, NULL, NULL, "no progress, only the final table", "Output", 0, 0,
+     NULL},
+    {"--json", OPTION_SWITCH, NULL, NULL,
+     "one JSON object a line on standard output: every event, then the summary", "Output", 0, 0,
+     NULL},
+
+    {"--compile", OPTION_REFUSED, NULL, NULL,
+     "specialises GPU code, and this version trains on the CPU only, where it would change nothing",
+     NULL, 0, 0, NULL},
+    {"--scheduler", OPTION_REFUSED, NULL, NULL,
+     LATER ": every hpo trial runs to its last epoch (fifo)", NULL, 0, 0, NULL},
+    {"--num-workers", OPTION_REFUSED, NULL, NULL,
+     LATER ": data sets are resident in memory, so there are no loader workers to count", NULL, 0,
+     0, NULL},
+    {"--passes", OPTION_REFUSED, NULL, NULL, LATER ": repeat the command instead", NULL, 0, 0,
+     NULL},
+    {"--retries", OPTION_REFUSED, NULL, NULL, LATER ": repeat the command instead", NULL, 0, 0,
+     NULL},
+    {"--resume", OPTION_REFUSED, NULL, NULL,
+     LATER ": name the experiments still missing with --exp", NULL, 0, 0, NULL},
+    {"--since", OPTION_REFUSED, NULL, NULL, LATER ", as --resume is not", NULL, 0, 0, NULL},
+    {"--sweep", OPTION_REFUSED, NULL, NULL, LATER, NULL, 0, 0, NULL},
+    {"--unified-model-baseline", OPTION_REFUSED, NULL, NULL,
+     LATER ": unified_model always stacks its networks", NULL, 0, 0, NULL},
+    {"--enable-vectorized-fwd", OPTION_REFUSED, NULL, NULL,
+     LATER ": unified_model always stacks its networks", NULL, 0, 0, NULL},
+    {"--no-enable-vectorized-fwd", OPTION_REFUSED, NULL, NULL,
+     LATER ": use --exec seq for networks one by one", NULL, 0, 0, NULL},
+    {"--enable-streams", OPTION_REFUSED, NULL, NULL, LATER ": there are no streams on the CPU",
+     NULL, 0, 0, NULL},
+    {"--no-enable-streams", OPTION_REFUSED, NULL, NULL, LATER ": there are no streams on the CPU",
+     NULL, 0, 0, NULL},
+    {"--enable-fused-loss", OPTION_REFUSED, NULL, NULL, LATER ": the loss is always fused", NULL, 0,
+     0, NULL},
+    {"--no-enable-fused-loss", OPTION_REFUSED, NULL, NULL, LATER ": the loss is always fused", NULL,
+     0, 0, NULL},
+};
+const int run_options_n = (int)(sizeof run_options / sizeof run_options[0]);
+
+const struct option_value *run_value(const struct option_value *values, const char *name)
+{
+    return &values[option_index(run_options, run_options_n, name)];
+}

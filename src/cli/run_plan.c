@@ -1,0 +1,432 @@
+/* Options of `run` to cells: definitions, overrides, contradictions. */
+#include "cli/run_plan.h"
+
+#include "base/env.h"
+#include "base/json.h"
+#include "base/os.h"
+#include "catalog/registry.h"
+#include "data/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool given(const struct option_value *values, const char *name)
+{
+    return run_value(values, name)->given;
+}
+
+/* Options that only describe an ad-hoc experiment, with what to write instead. */
+static const struct {
+    const char *option, *instead;
+} adhoc_only[] = {
+    {"--type", NULL},
+    {"--k", "--set k=N"},
+    {"--task", "--set task=NAME"},
+    {"--epochs", "--set epochs=N"},
+    {"--batch-size", "--set batch_size=N"},
+    {"--lr", "--set lr=X"},
+    {"--optimizer", "--set optimizer=NAME"},
+    {"--momentum", "--set momentum=X"},
+    {"--weight-decay", "--set weight_decay=X"},
+    {"--nesterov", "--set nesterov=true"},
+    {"--optimizer-arg", "--set KEY=V"},
+    {"--amp", "--set amp=true"},
+    {"--search-space", NULL},
+    {"--name", NULL},
+};
+
+static bool check_mode(const struct option_value *values, bool *adhoc, struct error *err)
+{
+    const bool model = given(values, "--model"), dataset = given(values, "--dataset");
+    *adhoc = model || dataset;
+    if (*adhoc && given(values, "--exp"))
+        return error_set(err, ERROR_USAGE,
+                         "--exp names experiments and --model/--dataset describe one: give either, "
+                         "not both");
+    if (!*adhoc && !given(values, "--exp"))
+        return error_set(err, ERROR_USAGE,
+                         "nothing to run: name experiments with --exp (for example --exp D01, or "
+                         "--exp all), or describe one with --model and --dataset");
+    if (model != dataset)
+        return error_set(err, ERROR_USAGE,
+                         "%s is missing: an ad-hoc run needs --model and --dataset",
+                         model ? "--dataset" : "--model");
+    if (*adhoc)
+        return true;
+    for (size_t i = 0; i < sizeof adhoc_only / sizeof adhoc_only[0]; i++) {
+        if (!given(values, adhoc_only[i].option))
+            continue;
+        return error_set(err, ERROR_USAGE, "%s describes an ad-hoc run (--model, --dataset)%s%s",
+                         adhoc_only[i].option,
+                         adhoc_only[i].instead ? "; to change a catalogue experiment use "
+                                               : " and means nothing with --exp",
+                         adhoc_only[i].instead ? adhoc_only[i].instead : "");
+    }
+    return true;
+}
+
+/* "KEY=V" of --optimizer-arg as a typed member; optimizer checks follow in experiment_from_json. */
+static bool put_optimizer_arg(json_t *kwargs, const char *token, struct error *err)
+{
+    const char *eq = strchr(token, '=');
+    if (!eq || eq == token || !eq[1])
+        return error_set(err, ERROR_USAGE,
+                         "--optimizer-arg '%s': write KEY=V, for example eps=1e-6", token);
+    char *key = xstrdup(token);
+    key[eq - token] = '\0';
+    const bool repeated = json_object_get(kwargs, key) != NULL;
+    double a, b;
+    json_t *value = NULL;
+    const char *comma = strchr(eq + 1, ',');
+    if (comma) {
+        char *first = xstrdup(eq + 1);
+        first[comma - (eq + 1)] = '\0';
+        if (text_to_double(first, &a) && text_to_double(comma + 1, &b))
+            value = json_pack("[ff]", a, b);
+        free(first);
+    } else if (text_equal_nocase(eq + 1, "true") || text_equal_nocase(eq + 1, "false")) {
+        value = json_boolean(text_equal_nocase(eq + 1, "true"));
+    } else if (text_to_double(eq + 1, &a)) {
+        value = json_real(a);
+    }
+    bool ok = true;
+    if (repeated)
+        ok = error_set(err, ERROR_USAGE, "--optimizer-arg %s is given twice", key);
+    else if (!value)
+        ok = error_set(err, ERROR_USAGE,
+                       "--optimizer-arg %s: '%s' is no number, true, false or pair of numbers", key,
+                       eq + 1);
+    else
+        json_object_set(kwargs, key, value);
+    json_decref(value);
+    free(key);
+    return ok;
+}
+
+static bool optimizer_kwargs(const struct option_value *values, json_t *kwargs, struct error *err)
+{
+    if (given(values, "--momentum"))
+        json_object_set_new(kwargs, "momentum", json_real(run_value(values, "--momentum")->number));
+    if (given(values, "--weight-decay"))
+        json_object_set_new(kwargs, "weight_decay",
+                            json_real(run_value(values, "--weight-decay")->number));
+    if (given(values, "--nesterov"))
+        json_object_set_new(kwargs, "nesterov", json_true());
+    const struct text_list *more = &run_value(values, "--optimizer-arg")->list;
+    for (size_t i = 0; i < more->n; i++)
+        if (!put_optimizer_arg(kwargs, more->items[i], err))
+            return false;
+    return true;
+}
+
+/* The value of an option, or its documented default. */
+static const char *text_or_default(const struct option_value *values, const char *name)
+{
+    const struct option_value *v = run_value(values, name);
+    return v->given ? v->text
+                    : run_options[option_index(run_options, run_options_n, name)].fallback;
+}
+
+static int64_t int_or_default(const struct option_value *values, const char *name)
+{
+    const struct option_value *v = run_value(values, name);
+    int64_t n = v->integer;
+    if (!v->given)
+        text_to_int64(run_options[option_index(run_options, run_options_n, name)].fallback, &n);
+    return n;
+}
+
+static double number_or_default(const struct option_value *values, const char *name)
+{
+    const struct option_value *v = run_value(values, name);
+    double x = v->number;
+    if (!v->given)
+        text_to_double(run_options[option_index(run_options, run_options_n, name)].fallback, &x);
+    return x;
+}
+
+static bool check_adhoc_type(const struct option_value *values, const char *type, struct error *err)
+{
+    const size_t models = run_value(values, "--model")->list.n;
+    const size_t datasets = run_value(values, "--dataset")->list.n;
+    const bool many = strcmp(type, "multi_model") == 0;
+    if (!many && (models > 1 || datasets > 1))
+        return error_set(err, ERROR_USAGE,
+                         "--type %s takes one model and one data set; use --type multi_model for "
+                         "several",
+                         type);
+    if (many && models != datasets)
+        return error_set(err, ERROR_USAGE,
+                         "--type multi_model pairs models with data sets in order: %zu models and "
+                         "%zu data sets were given",
+                         models, datasets);
+    const bool hpo = strcmp(type, "hpo") == 0;
+    if (hpo && !given(values, "--search-space"))
+        return error_set(err, ERROR_USAGE,
+                         "--type hpo needs --search-space, for example --search-space lr=0.1,0.01");
+    if (!hpo && given(values, "--search-space"))
+        return error_set(err, ERROR_USAGE,
+                         "--search-space is a grid of --type hpo; --type %s has none", type);
+    if ((hpo || many) && given(values, "--k"))
+        return error_set(err, ERROR_USAGE,
+                         "--k counts ensemble members or folds; --type %s has as many networks as "
+                         "its %s",
+                         type, hpo ? "search space" : "models");
+    return true;
+}
+
+static json_t *adhoc_definition(const struct option_value *values, struct error *err)
+{
+    const char *type = text_or_default(values, "--type");
+    if (!check_adhoc_type(values, type, err))
+        return NULL;
+    const bool many = strcmp(type, "multi_model") == 0;
+    json_t *def = json_object();
+    json_object_set_new(def, "type", json_string(type));
+    const struct text_list *models = &run_value(values, "--model")->list;
+    const struct text_list *datasets = &run_value(values, "--dataset")->list;
+    if (many) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < models->n; i++)
+            json_array_append_new(
+                list, json_pack("{ssss}", "name", models->items[i], "dataset", datasets->items[i]));
+        json_object_set_new(def, "models", list);
+    } else {
+        json_object_set_new(def, "model", json_string(models->items[0]));
+        json_object_set_new(def, "dataset", json_string(datasets->items[0]));
+    }
+    json_object_set_new(def, "batch_size", json_integer(int_or_default(values, "--batch-size")));
+    json_object_set_new(def, "epochs", json_integer(int_or_default(values, "--epochs")));
+    json_object_set_new(def, "lr", json_number(number_or_default(values, "--lr")));
+    json_object_set_new(def, "optimizer", json_string(text_or_default(values, "--optimizer")));
+    if (given(values, "--task"))
+        json_object_set_new(def, "task", json_string(run_value(values, "--task")->text));
+    if (given(values, "--amp"))
+        json_object_set_new(def, "amp", json_true());
+    json_t *kwargs = json_object();
+    bool ok = optimizer_kwargs(values, kwargs, err);
+    if (json_object_size(kwargs) > 0)
+        json_object_set(def, "optimizer_kwargs", kwargs);
+    json_decref(kwargs);
+    const struct workload_info *workload = workload_find(type);
+    if (workload && workload->count_key)
+        json_object_set_new(def, workload->count_key, json_integer(int_or_default(values, "--k")));
+    if (ok && given(values, "--search-space")) {
+        const struct text_list *space = &run_value(values, "--search-space")->list;
+        json_t *grid = search_space_parse((const char *const *)space->items, (int)space->n, err);
+        if (grid)
+            json_object_set_new(def, "search_space", grid);
+        ok = grid != NULL;
+    }
+    if (!ok) {
+        json_decref(def);
+        return NULL;
+    }
+    return def;
+}
+
+static bool add_adhoc(const struct option_value *values, struct registry *registry,
+                      struct error *err)
+{
+    json_t *def = adhoc_definition(values, err);
+    if (!def)
+        return false;
+    struct experiment *e =
+        experiment_from_json(text_or_default(values, "--name"), def, "ad-hoc", "ad-hoc run", err);
+    json_decref(def);
+    if (!e) {
+        err->class_ = ERROR_USAGE;
+        return false;
+    }
+    return registry_add(registry, e, err);
+}
+
+/* The experiments of this run: copies, with --set applied. */
+static bool choose_experiments(const struct option_value *values, bool adhoc,
+                               struct experiment ***out, int *n_out, struct error *err)
+{
+    struct registry registry;
+    if (!registry_load(&registry, env_value(ENV_REGISTRY_DIR), err))
+        return false;
+    const struct experiment **chosen = NULL;
+    int32_t n = 0;
+    const char *name = text_or_default(values, "--name");
+    const struct text_list *tokens = &run_value(values, "--exp")->list;
+    bool ok = !adhoc || add_adhoc(values, &registry, err);
+    if (ok && adhoc) {
+        chosen = xmalloc(sizeof *chosen);
+        chosen[0] = registry_find(&registry, name);
+        n = 1;
+    } else if (ok) {
+        ok = registry_select(&registry, (const char *const *)tokens->items, (int)tokens->n, &chosen,
+                             &n, err);
+    }
+    struct experiment **copies = xcalloc(n > 0 ? (size_t)n : 1, sizeof(struct experiment *));
+    for (int i = 0; ok && i < n; i++)
+        copies[i] = experiment_copy(chosen[i]);
+    const struct text_list *sets = &run_value(values, "--set")->list;
+    for (int i = 0; ok && i < n; i++)
+        for (size_t j = 0; ok && j < sets->n; j++) {
+            char *key = xstrdup(sets->items[j]);
+            char *eq = strchr(key, '=');
+            if (!eq || eq == key || !eq[1])
+                ok = error_set(err, ERROR_USAGE, "--set '%s': write KEY=V, for example epochs=2",
+                               sets->items[j]);
+            else {
+                *eq = '\0';
+                ok = experiment_set(copies[i], key, eq + 1, err) ||
+                     error_prefix(err, "--set %s on %s", sets->items[j], copies[i]->id);
+            }
+            free(key);
+        }
+    free(chosen);
+    registry_release(&registry);
+    if (!ok) {
+        for (int i = 0; i < n; i++)
+            experiment_free(copies[i]);
+        free(copies);
+        return false;
+    }
+    *out = copies;
+    *n_out = n;
+    return true;
+}
+
+static bool choose_executors(const struct option_value *values, const struct executor_info **out,
+                             int *n_out, struct error *err)
+{
+    const struct text_list *slugs = &run_value(values, "--exec")->list;
+    int known = 0;
+    const char *names[64];
+    for (const struct executor_info *const *x = executor_table; *x; x++)
+        names[known++] = (*x)->slug;
+    *n_out = 0;
+    for (const struct executor_info *const *x = executor_table; slugs->n == 0 && *x; x++)
+        if ((*x)->baseline && *n_out == 0)
+            out[(*n_out)++] = *x;
+    for (size_t i = 0; i < slugs->n; i++) {
+        const char *slug = slugs->items[i];
+        const struct executor_info *x = executor_find(slug);
+        if (!x && executor_planned(slug))
+            return error_set(err, ERROR_USAGE, "--exec %s: %s", slug, executor_planned(slug));
+        if (!x)
+            return error_set(err, ERROR_USAGE,
+                             "--exec: there is no strategy '%s'%s; there are seq, mp and "
+                             "unified_model",
+                             slug, text_did_you_mean(slug, names, (size_t)known));
+        for (int j = 0; j < *n_out; j++)
+            if (out[j] == x)
+                return error_set(err, ERROR_USAGE, "--exec names %s twice; once is enough", slug);
+        out[(*n_out)++] = x;
+    }
+    return true;
+}
+
+/* Flags that no selected cell could use are errors, not decoration. */
+static bool check_useful(const struct option_value *values, struct experiment *const *experiments,
+                         int n, const struct executor_info *const *executors, int n_executors,
+                         struct error *err)
+{
+    bool parallel = false, seeded = false;
+    for (int i = 0; i < n_executors; i++)
+        parallel |= executors[i]->uses_max_parallel;
+    if (given(values, "--max-parallel") && !parallel)
+        return error_set(err, ERROR_USAGE,
+                         "--max-parallel changes nothing: seq runs one network at a time; add "
+                         "--exec mp or unified_model, or leave it out");
+    for (int i = 0; i < n; i++) {
+        const char *type = experiments[i]->workload->name;
+        seeded |= strcmp(type, "cv") == 0 || strcmp(type, "hpo") == 0;
+    }
+    if (given(values, "--split-seed") && !seeded)
+        return error_set(err, ERROR_USAGE,
+                         "--split-seed changes nothing: only cv and hpo experiments split the "
+                         "training set; leave it out");
+    if (given(values, "--threads") && run_value(values, "--threads")->integer > os_cpu_count())
+        return error_set(err, ERROR_USAGE, "--threads %lld: this process may use %d cores",
+                         (long long)run_value(values, "--threads")->integer, os_cpu_count());
+    if (given(values, "--quiet") && given(values, "--json"))
+        return error_set(err, ERROR_USAGE,
+                         "--quiet and --json contradict each other: --json prints every event");
+    if (given(values, "--gpu") ||
+        (given(values, "--device") && strcmp(run_value(values, "--device")->text, "cuda") == 0))
+        return error_set(err, ERROR_USAGE,
+                         "%s asks for a GPU, and this version trains on the CPU only; leave it out",
+                         given(values, "--gpu") ? "--gpu" : "--device cuda");
+    return true;
+}
+
+static void fill_cell(struct cell_spec *cell, const struct option_value *values,
+                      const struct experiment *e, const struct executor_info *x)
+{
+    memset(cell, 0, sizeof *cell);
+    cell->experiment = experiment_copy(e);
+    cell->executor = x->slug;
+    cell->seed = (uint64_t)int_or_default(values, "--seed");
+    cell->split_seed = (uint64_t)int_or_default(values, "--split-seed");
+    cell->data_root = xstrdup(env_value(ENV_DATA_DIR));
+    cell->runs_dir = given(values, "--no-save-results") ? NULL : xstrdup(env_value(ENV_RUNS_DIR));
+    cell->attempt = 1;
+    struct exec_options *o = &cell->options;
+    strcpy(o->device, "cpu");
+    o->threads = (int)run_value(values, "--threads")->integer;
+    if (x->uses_max_parallel)
+        o->max_parallel = (int)run_value(values, "--max-parallel")->integer;
+    o->synthetic = strcmp(text_or_default(values, "--data"), "synthetic") == 0;
+    o->data_root = cell->data_root;
+    o->silence_s = 30;
+}
+
+/* Definition, data and executor can work together; real data files are there. */
+static bool check_cell(const struct cell_spec *cell, struct error *err)
+{
+    const struct experiment *e = cell->experiment;
+    if (!experiment_check(e, cell->options.synthetic, err))
+        return false;
+    struct job *jobs;
+    int32_t n;
+    if (!experiment_jobs(e, cell->seed, cell->split_seed, &jobs, &n, err))
+        return false;
+    bool ok = executor_find(cell->executor)->check(jobs, n, &cell->options, err) ||
+              error_prefix(err, "%s under %s", e->id, cell->executor);
+    for (int i = 0; ok && !cell->options.synthetic && i < n; i++)
+        if (i == 0 || strcmp(jobs[i].net.dataset, jobs[i - 1].net.dataset) != 0)
+            ok = data_present(jobs[i].net.dataset, cell->data_root, err);
+    jobs_free(jobs, n);
+    return ok;
+}
+
+bool run_plan_make(const struct option_value *values, struct run_plan *plan, struct error *err)
+{
+    memset(plan, 0, sizeof *plan);
+    const struct executor_info *executors[64];
+    struct experiment **experiments = NULL;
+    int n = 0, n_executors = 0;
+    if (!check_mode(values, &plan->adhoc, err) ||
+        !choose_executors(values, executors, &n_executors, err) ||
+        !choose_experiments(values, plan->adhoc, &experiments, &n, err))
+        return false;
+    bool ok = check_useful(values, experiments, n, executors, n_executors, err);
+    plan->cells = xcalloc((size_t)n * (size_t)n_executors, sizeof *plan->cells);
+    for (int i = 0; ok && i < n; i++)
+        for (int j = 0; ok && j < n_executors; j++) {
+            struct cell_spec *cell = &plan->cells[plan->n++];
+            fill_cell(cell, values, experiments[i], executors[j]);
+            ok = check_cell(cell, err);
+        }
+    for (int i = 0; i < n; i++)
+        experiment_free(experiments[i]);
+    free(experiments);
+    if (!ok)
+        run_plan_release(plan);
+    return ok;
+}
+
+void run_plan_release(struct run_plan *plan)
+{
+    for (int i = 0; i < plan->n; i++)
+        cell_spec_release(&plan->cells[i]);
+    free(plan->cells);
+    plan->cells = NULL;
+    plan->n = 0;
+}

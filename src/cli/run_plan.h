@@ -1,0 +1,26 @@
+/* From the options of `run` to the cells it will run: the first half of the command, without side
+ * effects, so that every contradiction is found before anything is trained.
+ */
+#ifndef CLI_RUN_PLAN_H
+#define CLI_RUN_PLAN_H
+
+#include "campaign/cell.h"
+#include "cli/command.h"
+
+extern const struct option run_options[];
+extern const int run_options_n;
+
+/* The value of an option of `run` by name. */
+const struct option_value *run_value(const struct option_value *values, const char *name);
+
+struct run_plan {
+    struct cell_spec *cells; /* experiment by experiment, executors in the order given */
+    int n;
+    bool adhoc;
+};
+
+/* Checks everything and expands the cells; false with a sentence that says the fix. */
+bool run_plan_make(const struct option_value *values, struct run_plan *plan, struct error *err);
+void run_plan_release(struct run_plan *plan);
+
+#endif
