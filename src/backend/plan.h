@@ -16,26 +16,12 @@
  * shards' results force a wait start a new stage: within a stage a unit runs through without
  * waiting for others; stages of one model run in order; models are independent of each other.
  *
- * What each step touches (src/engine/plan_build.c writes these; a backend relies on nothing else).
- * "params" are the node's param[] offsets; BACKWARD adds nothing to them but overwrites shard s's
- * part of the shard gradients at the same offsets.
- *     kind            reads                              writes
- *     GATHER          -                                  y = program.input, program.target
- *     FORWARD         x[0], params                       y, saved (max pool)
- *     BN_STATS        x[0]                               partial (count, mean, M2: 1 + 2 C floats)
- *     BN_APPLY train  x[0], partial of all shards        y, whole[0] mean, whole[1] inv_std; running
- *     BN_APPLY eval   x[0], running                      y            (partial and whole are -1)
- *     LOSS            x[0] = logits, program.target      partial = program.sums (16 floats hold a
- *                                                        struct pass_sums), train: dx[0]
- *     BACKWARD        dy, conv, linear: x[0], params;    dx[0] unless -1, shard gradients
- *                     relu: y; max pool: saved
- *     BN_BACK_REDUCE  dy, x[0], whole[0], whole[1]       partial (2 C floats), shard gradients
- *     BN_BACK_APPLY   dy, x[0], whole, partial of all    dx[0]
- *     UPDATE          shard gradients of all shards      params, optimiser slots
- * Every shard keeps its own copy of whole[] (BUFFER_SHARD), since BN_BACK_REDUCE may follow BN_APPLY
- * within a stage: shards would otherwise have to wait for the one that writes it.
- * In place: y may be x[0] for relu, dropout and (eval) BN_APPLY; dx[0] may be dy for relu, dropout and
- * BN_BACK_APPLY.  A flatten that moves nothing and an eval dropout have no step.
+ * whole[] is a BUFFER_SHARD: every shard keeps its own copy of the combined mean and inv_std, since
+ * BN_BACK_REDUCE may follow BN_APPLY within a stage and shards would otherwise have to wait for the
+ * one that writes it.
+ * In place: y may be x[0] for relu, dropout and (evaluation) BN_APPLY; dx[0] may be dy for relu,
+ * dropout and BN_BACK_APPLY.  A flatten that moves nothing, a dropout of p = 0 and every dropout of
+ * an evaluation program have no step.
  */
 #ifndef BACKEND_PLAN_H
 #define BACKEND_PLAN_H
@@ -84,7 +70,7 @@ enum step_kind {
  *                   least PLAN_SUMS_FLOATS) and, where dx[0] >= 0, the gradient of the mean loss
  *   BACKWARD        dy -> dx[0] (where >= 0) and the shard's parameter gradients.  Reads beside:
  *                   conv2d, linear: x[0]; relu: y; max pool: saved; others nothing.  dx[0] may be
- *                   the same buffer as dy for relu and dropout.
+ *                   the same buffer as dy for relu and dropout (BN_BACK_APPLY too).
  *   BN_BACK_REDUCE  x[0], dy, whole -> partial: 2C floats a shard, sum dy then sum dy * x_hat;
  *                   gradients of weight and bias
  *   BN_BACK_APPLY   x[0], dy, whole, partial of all shards -> dx[0]
