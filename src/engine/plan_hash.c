@@ -1,0 +1,83 @@
+/* plan_hash: names a plan in rows and logs. */
+#include "engine/plan_build.h"
+
+#include <string.h>
+
+static void mix(uint64_t *h, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+    for (size_t i = 0; i < n; i++)
+        *h = (*h ^ b[i]) * 0x100000001b3u;
+}
+
+static void mix_int(uint64_t *h, int64_t v)
+{
+    mix(h, &v, sizeof v);
+}
+
+static void mix_shape(uint64_t *h, const struct shape *s)
+{
+    mix_int(h, s->rank);
+    for (int i = 0; i < 3; i++)
+        mix_int(h, s->d[i]);
+}
+
+/* Field by field: padding bytes must not count. */
+static void mix_attr(uint64_t *h, const struct op_attr *a)
+{
+    const int32_t ints[] = {a->out_features, a->kernel_h, a->kernel_w, a->stride_h,
+                            a->stride_w,     a->pad_h,    a->pad_w,    a->dilation_h,
+                            a->dilation_w,   a->groups,   a->bias};
+    const float reals[] = {a->p, a->eps, a->momentum};
+    mix(h, ints, sizeof ints);
+    mix(h, reals, sizeof reals);
+}
+
+static void mix_step(uint64_t *h, const struct plan_step *s)
+{
+    mix_int(h, s->kind);
+    mix_int(h, s->op);
+    mix_int(h, s->ordinal);
+    mix_attr(h, &s->attr);
+    for (int i = 0; i < OP_MAX_INPUTS; i++)
+        mix_shape(h, &s->in[i]);
+    mix_shape(h, &s->out);
+    for (int i = 0; i < OP_MAX_INPUTS; i++)
+        mix_int(h, s->dx[i] >= 0);
+    mix_int(h, s->accumulate_dx);
+    for (int i = 0; i < s->n_params; i++) {
+        mix_int(h, (int64_t)s->param[i]);
+        mix_int(h, (int64_t)s->param_count[i]);
+    }
+    for (int i = 0; i < s->n_buffers; i++)
+        mix_int(h, (int64_t)s->buffer[i]);
+}
+
+static void mix_program(uint64_t *h, const struct plan_program *p)
+{
+    mix_int(h, p->n_steps);
+    for (int32_t i = 0; i < p->n_steps; i++)
+        mix_step(h, &p->steps[i]);
+    for (int32_t i = 0; i < p->n_stages; i++)
+        mix_int(h, p->stages[i].first_step);
+}
+
+uint64_t plan_hash(const struct plan *plan)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    const int64_t sizes[] = {plan->batch,
+                             plan->rows_per_shard,
+                             plan->n_chunks,
+                             plan->n_outputs,
+                             plan->optim,
+                             PLAN_CHUNK,
+                             plan->n_shards,
+                             (int64_t)plan->param_floats,
+                             (int64_t)plan->buffer_floats};
+    mix(&h, sizes, sizeof sizes);
+    mix(&h, plan->task->name, strlen(plan->task->name));
+    mix_shape(&h, &plan->in);
+    mix_program(&h, &plan->train);
+    mix_program(&h, &plan->eval);
+    return h;
+}
