@@ -103,7 +103,7 @@ static bool enter(struct scanner *s, const char *key)
         step(s);
         skip_blanks(s);
         if (found)
-            return true;
+            return *s->p != '\0';
         if (!skip_value(s))
             return false;
         skip_blanks(s);
