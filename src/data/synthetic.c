@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum stream { STREAM_PATTERN, STREAM_NOISE, STREAM_SAMPLE };
 
@@ -39,22 +40,25 @@ static uint8_t noise_mask(const struct data_def *def)
     return def->divisor > 100 ? 63 : 3;
 }
 
-/* An eighth of the image a side is one cell of one value, so that crops and flips keep much of a
- * pattern. */
+/* A sample is cut into CELLS x CELLS cells of one value a channel, so that crops and flips keep
+ * much of a pattern. */
+#define CELLS        8
+#define MAX_CHANNELS 4
+
 static void make_pattern(const struct synth *s, uint32_t class_)
 {
     const struct shape shape = s->def->info.shape;
     const int32_t h = shape.d[0], w = shape.d[1], c = shape.d[2];
     const uint32_t levels = (uint32_t)s->def->divisor - noise_mask(s->def) + 1;
+    uint8_t cell[CELLS * CELLS * MAX_CHANNELS];
+    for (uint32_t i = 0; i < sizeof cell; i++)
+        cell[i] = (uint8_t)(draw(s->set, STREAM_PATTERN, class_, i).v[0] % levels);
     uint8_t *out = s->pattern + class_ * s->pixels;
     for (int32_t y = 0; y < h; y++)
         for (int32_t x = 0; x < w; x++) {
-            const uint32_t cell = (uint32_t)(y * 8 / h * 8 + x * 8 / w);
-            for (int32_t i = 0; i < c; i++) {
-                const struct rng_block b =
-                    draw(s->set, STREAM_PATTERN, class_, cell * (uint32_t)c + (uint32_t)i);
-                *out++ = (uint8_t)(b.v[0] % levels);
-            }
+            const int32_t at = y * CELLS / h * CELLS + x * CELLS / w;
+            memcpy(out, cell + at * MAX_CHANNELS, (size_t)c);
+            out += c;
         }
 }
 
@@ -62,11 +66,9 @@ static void make_noise(const struct synth *s)
 {
     const uint8_t mask = noise_mask(s->def);
     const size_t n = BANK + s->pixels;
-    for (size_t i = 0; i < n; i++) {
-        struct rng_block b = {{0}};
-        if (i % 16 == 0)
-            b = draw(s->set, STREAM_NOISE, 0, (uint32_t)(i / 16));
-        for (size_t j = 0; i % 16 == 0 && j < 16 && i + j < n; j++)
+    for (size_t i = 0; i < n; i += 16) {
+        const struct rng_block b = draw(s->set, STREAM_NOISE, 0, (uint32_t)(i / 16));
+        for (size_t j = 0; j < 16 && i + j < n; j++)
             s->noise[i + j] = (uint8_t)(b.v[j / 4] >> (8 * (j % 4))) & mask;
     }
 }
