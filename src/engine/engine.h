@@ -30,23 +30,23 @@ struct train_spec {
 };
 
 struct bucket_spec {
-    const struct dataset *data;  /* outlives the bucket */
-    int64_t train_limit;         /* 0: all (see data/split.h) */
-    const char *model;           /* "mlp", arguments allowed */
+    const struct dataset *data; /* outlives the bucket */
+    int64_t train_limit;        /* 0: all (see data/split.h) */
+    const char *model;          /* "mlp", arguments allowed */
     const char *task;
     const char *optimizer;
     int32_t batch_size;
     int32_t n_models;
     const struct train_spec *models;
-    bool eval_each_epoch;        /* hpo: the validation set after every epoch */
+    bool eval_each_epoch; /* hpo: the validation set after every epoch */
 };
 
 /* After each epoch of a model. */
 struct epoch_report {
-    int32_t epoch, epochs;       /* 1-based, of */
-    double t_start_s, t_end_s;   /* clock_now_s; training only */
-    double train_loss, lr;       /* mean over the epoch's samples while training */
-    double val_loss, score;      /* NaN unless eval_each_epoch: score of the validation set */
+    int32_t epoch, epochs;     /* 1-based, of */
+    double t_start_s, t_end_s; /* clock_now_s; training only */
+    double train_loss, lr;     /* mean over the epoch's samples while training */
+    double val_loss, score;    /* NaN unless eval_each_epoch: score of the validation set */
 };
 
 enum model_status { MODEL_OK, MODEL_DIVERGED /* a loss became non-finite */, MODEL_INTERRUPTED };
@@ -54,8 +54,8 @@ enum model_status { MODEL_OK, MODEL_DIVERGED /* a loss became non-finite */, MOD
 struct model_result {
     enum model_status status;
     int32_t epochs_run;
-    int64_t total_samples;       /* samples really trained on */
-    double train_s, eval_s;      /* time in this model's own passes */
+    int64_t total_samples;                               /* samples really trained on */
+    double train_s, eval_s;                              /* time in this model's own passes */
     double train_loss, train_score, val_loss, val_score; /* after training, without augmentation;
                                     NaN when not evaluated */
     int64_t n_train, n_val;
@@ -104,12 +104,16 @@ bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec,
 bool engine_run(struct engine *e, struct bucket *const *buckets, int n,
                 const struct engine_events *events, struct error *err);
 
-/* Job state: parameters, optimiser state, running statistics, counters, as one safetensors file with a JSON
- * header, independent of K, backend and plan (docs/state.md).  Tensors in PyTorch's names and order.  Export,
- * import, continue is bit-equal on the CPU.  *data is malloc'd.  Import checks names, shapes, model, optimiser. */
+/* Job state: parameters, optimiser state, running statistics, counters, as one safetensors file
+ * with a JSON header, independent of K, backend and plan (docs/state.md).  Tensors in PyTorch's
+ * names and order.  Export, import, continue is bit-equal on the CPU.  *data is malloc'd.  Only
+ * between epochs: a model that was interrupted inside one cannot be exported.  Import checks names,
+ * shapes, model, task, optimiser and that the job has that many epochs; a refused import changes
+ * nothing.  Both not while engine_run is active. */
 bool bucket_export(const struct bucket *b, int model, void **data, size_t *len, struct error *err);
 bool bucket_import(struct bucket *b, int model, const void *data, size_t len, struct error *err);
-/* Trains only up to this epoch at the next engine_run (then no evaluation); 0: to the end. */
+/* Trains only up to this epoch at the next engine_run (then no evaluation and no result event, even
+ * when it is the last epoch); 0: to the end.  Holds for that one run. */
 void bucket_set_pause(struct bucket *b, int model, int32_t after_epoch);
 
 #endif
