@@ -229,8 +229,8 @@ static void test_locate(void **state)
         {"E1", NULL, 5, 5},
         {"E1", "k", 5, 11},
         {"E1", "lr", 6, 9},
-        {"E2", NULL, 7, 16},
-        {"E2", "e", 7, 33},
+        {"E2", NULL, 7, 14},
+        {"E2", "e", 7, 31},
     };
     static const struct {
         const char *key, *member;
