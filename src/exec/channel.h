@@ -1,7 +1,7 @@
 /* The worker protocol: one JSON line a message over a socket pair on descriptor OS_CHANNEL_FD.
- * First each way {"type":"hello","protocol":1,"build_id":...,"pid":...,"start_time":...}; a mismatch is
- * refused.  Lines of at most 1 MiB; reals with 17 digits; non-finite numbers as strings.  Death is
- * end of file (and the pidfd); silence is measured by the reader (last_heard_s).
+ * First each way {"type":"hello","protocol":1,"build_id":...,"pid":...,"start_time":...}; a
+ * mismatch is refused.  Lines of at most 1 MiB; reals with 17 digits; non-finite numbers as
+ * strings.  Death is end of file (and the pidfd); silence is measured by the reader (last_heard_s).
  * Used between the campaign and its cell processes, and between mp and its workers.
  */
 #ifndef EXEC_CHANNEL_H
@@ -41,8 +41,11 @@ enum channel_status channel_receive(struct channel *c, double wait_s, json_t **m
 /* The hello exchange: the child sends first. */
 bool channel_hello_child(struct channel *c, struct error *err);
 bool channel_hello_parent(struct channel *c, double wait_s, struct error *err);
+/* The parent's half for a message that was already received: checks it and sends ours. */
+bool channel_answer_hello(struct channel *c, const json_t *msg, struct error *err);
 
-/* A thread that sends {"type":"heartbeat"} each second until stopped. */
+/* A thread that sends {"type":"heartbeat"} each second until stopped.  NULL when there can be no
+ * thread; heartbeat_stop takes NULL. */
 struct heartbeat;
 struct heartbeat *heartbeat_start(struct channel *c);
 void heartbeat_stop(struct heartbeat *h);

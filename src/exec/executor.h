@@ -23,7 +23,7 @@ enum job_status {
     JOB_INTERRUPTED, /* the user stopped the run while it trained */
     JOB_NOT_STARTED, /* the run ended before it began */
 };
-const char *job_status_name(enum job_status s); /* "ok", "failed", ... */
+const char *job_status_name(enum job_status s); /* "ok", "failed", ..., "not_started" */
 bool job_status_parse(const char *name, enum job_status *out);
 
 struct job_result {
@@ -35,33 +35,42 @@ struct job_result {
     double peak_rss_mb;           /* of the process it ran in; NaN unknown */
     struct epoch_report *history; /* epochs_run entries; owned */
     int32_t n_history;
-    uint64_t plan_hash;           /* 0 unknown */
-    char variant[24];             /* instruction set: "avx512" */
-    char data_source[16];         /* "real", "synthetic" */
-    int32_t threads;              /* given to this job's unit */
-    int32_t worker_pid;           /* 0: this process */
+    uint64_t plan_hash;   /* 0 unknown */
+    char variant[24];     /* instruction set: "avx512" */
+    char data_source[16]; /* "real", "synthetic" */
+    int32_t threads;      /* given to this job's unit */
+    int32_t worker_pid;   /* 0: this process */
 };
 void job_result_init(struct job_result *r);
 void job_result_release(struct job_result *r);
 json_t *job_result_to_json(const struct job_result *r);
 bool job_result_from_json(const json_t *msg, struct job_result *out, struct error *err);
+/* Appends to the history. */
+void job_result_add_epoch(struct job_result *r, const struct epoch_report *e);
+json_t *epoch_report_to_json(const struct epoch_report *e);
+bool epoch_report_from_json(const json_t *msg, struct epoch_report *out, struct error *err);
 
 /* What the whole cell was asked for (flags of `run` that reach an executor). */
 struct exec_options {
-    char device[8];           /* "cpu" (auto already resolved) */
+    char device[8]; /* "cpu" (auto already resolved) */
     int gpu;
-    int threads;              /* cap of the whole cell; 0: all cores it may use */
-    int max_parallel;         /* 0: estimated */
-    bool synthetic;           /* --data synthetic */
-    const char *data_root;    /* borrowed */
-    double silence_s;         /* a worker without a heartbeat this long is ended; 30 */
+    int threads;           /* cap of the whole cell; 0: all cores it may use */
+    int max_parallel;      /* 0: estimated */
+    bool synthetic;        /* --data synthetic */
+    const char *data_root; /* borrowed */
+    double silence_s;      /* a worker without a heartbeat this long is ended; 30 */
 };
 
+json_t *exec_options_to_json(const struct exec_options *o);
+/* *data_root: malloc'd, what out->data_root points to. */
+bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **data_root,
+                            struct error *err);
+
 struct layout {
-    int max_parallel;         /* units at once: 1 for seq; processes; sub-models */
-    int threads;              /* of the whole cell */
+    int max_parallel; /* units at once: 1 for seq; processes; sub-models */
+    int threads;      /* of the whole cell */
     int threads_per_unit;
-    const char *source;       /* layout_source: "fixed", "default", "--max-parallel" */
+    const char *source; /* layout_source: "fixed", "default", "--max-parallel" */
 };
 
 struct group {
@@ -89,12 +98,12 @@ struct group_sink {
 };
 
 struct executor_info {
-    const char *slug;    /* "unified_model": in rows, group ids, figures */
-    const char *label;   /* "Unified model" */
-    const char *colour;  /* "#0072B2" */
-    const char *summary; /* one line of help */
-    bool baseline;       /* speedups are against it */
-    bool uses_max_parallel; /* --max-parallel means something */
+    const char *slug;           /* "unified_model": in rows, group ids, figures */
+    const char *label;          /* "Unified model" */
+    const char *colour;         /* "#0072B2" */
+    const char *summary;        /* one line of help */
+    bool baseline;              /* speedups are against it */
+    bool uses_max_parallel;     /* --max-parallel means something */
     const char *const *columns; /* extra group columns it records (NULL-terminated) */
     /* Can run these jobs in this version, or an error with the reason. */
     bool (*check)(const struct job *jobs, int32_t n, const struct exec_options *o,
@@ -105,7 +114,8 @@ struct executor_info {
     bool (*run)(const struct group *g, const struct group_sink *sink, struct error *err);
 };
 
-/* seq, mp, unified_model; NULL-terminated.  executor_planned: "ray" gives the reason it is refused. */
+/* seq, mp, unified_model; NULL-terminated.  executor_planned: "ray" gives the reason it is refused.
+ */
 extern const struct executor_info *const executor_table[];
 const struct executor_info *executor_find(const char *slug);
 const char *executor_planned(const char *slug);
