@@ -11,6 +11,7 @@
 #define DIFFER    "the jobs of the group differ"
 #define SHORT     "unknown; energy_cause says why"
 
+/* clang-format off: lists inside macros come out unreadable. */
 /* What identifies a row and how it ended: the first of our own columns in both files. */
 #define COLUMNS_IDENTITY                                                                           \
     {"run_id", COLUMN_TEXT, "", "the command that made the row: one value for all its cells",      \
@@ -24,8 +25,8 @@
          "the definition stands as it is"},                                                        \
         {"attempt", COLUMN_INT, "", "attempt number of the cell, from 1", NEVER},                  \
         {"status", COLUMN_TEXT, "",                                                                \
-         "ok, failed, killed, diverged, interrupted or not_started; a group is ok only if every "  \
-         "job is",                                                                                 \
+         "ok, failed, killed, diverged, interrupted or not_started; a group is ok only if "        \
+         "every job is",                                                                           \
          NEVER},                                                                                   \
         {"cause", COLUMN_TEXT, "", "why the status is not ok, as a sentence", "status is ok"},     \
         {"engine", COLUMN_TEXT, "", "always fugue; rows of the reference tool have none", NEVER},  \
@@ -42,8 +43,8 @@
          blank_},                                                                                  \
         {"data_source", COLUMN_TEXT, "", "real or synthetic", blank_},                             \
         {"val_source", COLUMN_TEXT, "",                                                            \
-         "what final_val_* was computed on: test, train (a set without a test split), kfold or "   \
-         "holdout",                                                                                \
+         "what final_val_* was computed on: test, train (a set without a test split), kfold "      \
+         "or holdout",                                                                             \
          blank_},                                                                                  \
         {"task", COLUMN_TEXT, "", "classification, regression, ...", blank_},                      \
         {"score_name", COLUMN_TEXT, "", "what the score is: accuracy, r2, ...", blank_},           \
@@ -87,6 +88,8 @@
     {                                                                                              \
         "gpu_uuid", COLUMN_TEXT, "", "which GPU it was", NO_GPU                                    \
     }
+
+/* clang-format on */
 
 static const struct column individual[] = {
     {"group_id", COLUMN_TEXT, "", "the group this job belongs to", NEVER},

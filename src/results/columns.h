@@ -10,9 +10,9 @@ enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_REAL, COLUMN_BOOL /* True / F
 struct column {
     const char *name;
     enum column_type type;
-    const char *unit;    /* "s", "J", "MB", "" */
+    const char *unit; /* "s", "J", "MB", "" */
     const char *meaning;
-    const char *blank;   /* when it is blank; "never" */
+    const char *blank; /* when it is blank; "never" */
 };
 
 enum results_file { RESULTS_INDIVIDUAL, RESULTS_GROUPS, RESULTS_HISTORY, RESULTS_FILE_COUNT };

@@ -30,9 +30,10 @@ bool results_add_job(struct results *r, const json_t *row, const json_t *history
                      struct error *err);
 bool results_add_group(struct results *r, const json_t *row, struct error *err);
 
-/* Projects journal lines that are not in the CSV files yet.  Upgrades older headers: the reference's
- * own files and foreign columns keep every value (copy kept as <name>.pre-upgrade.<n>.bak, atomic
- * rename); an empty file gets a header; a torn last CSV line is repaired. */
+/* Projects journal lines that are not in the CSV files yet.  Upgrades older headers: the
+ * reference's own files and foreign columns keep every value (copy kept as
+ * <name>.pre-upgrade.<n>.bak, atomic rename); an empty file gets a header; a torn last CSV line is
+ * repaired. */
 bool results_sync(struct results *r, struct error *err);
 
 const char *results_path(const struct results *r, enum results_file file); /* borrowed */
