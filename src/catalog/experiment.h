@@ -32,37 +32,37 @@ struct workload_info;
 
 struct experiment {
     char *id;
-    const char *source;      /* "built-in", "experiments.json", "ad-hoc" */
+    const char *source; /* "built-in", "experiments.json", "ad-hoc" */
     const struct workload_info *workload;
-    char *size, *notes;      /* labels; may be NULL */
-    struct net_def net;      /* ensemble, cv, hpo; multi_model: unused */
-    int32_t k;               /* committee_size or folds */
+    char *size, *notes;       /* labels; may be NULL */
+    struct net_def net;       /* ensemble, cv, hpo; multi_model: unused */
+    int32_t k;                /* committee_size or folds */
     struct search_axis *axes; /* hpo, in key order */
     int32_t n_axes;
-    struct net_def *models;  /* multi_model */
+    struct net_def *models; /* multi_model */
     int32_t n_models;
-    int64_t train_size;      /* 0: all; only through --set train_size=N */
-    char *overrides;         /* "epochs=2,k=3" in the order given, NULL when none */
+    int64_t train_size; /* 0: all; only through --set train_size=N */
+    char *overrides;    /* "epochs=2,k=3" in the order given, NULL when none */
 };
 
 /* A job: one network to train. */
 struct job {
-    char *job_id;            /* "E05_ens_s0", "D02_fold3", "D03_t7", "D04_m1_digits_cnn" */
+    char *job_id; /* "E05_ens_s0", "D02_fold3", "D03_t7", "D04_m1_digits_cnn" */
     char *exp_id;
-    int32_t index;           /* in the expanded list */
+    int32_t index; /* in the expanded list */
     struct net_def net;
     struct split_spec split;
-    uint64_t seed;           /* base seed + index */
+    uint64_t seed; /* base seed + index */
     int64_t train_size;
-    bool eval_each_epoch;    /* hpo */
+    bool eval_each_epoch; /* hpo */
 };
 
 /* Workload types, in registration order: ensemble, cv, multi_model, hpo. */
 struct workload_info {
     const char *name;
     const char *summary;
-    const char *count_key;       /* "committee_size", "folds", NULL */
-    bool uses_trial_scheduler;   /* hpo */
+    const char *count_key;     /* "committee_size", "folds", NULL */
+    bool uses_trial_scheduler; /* hpo */
     /* Type-specific checks of a definition. */
     bool (*check)(const struct experiment *e, struct error *err);
     int64_t (*job_count)(const struct experiment *e);
@@ -89,8 +89,8 @@ void experiment_hash(const struct experiment *e, char out[17]);
 
 /* --set KEY=V: epochs, batch_size, lr, k, dataset, model, task, optimizer, amp, train_size, and
  * the optimiser's options (momentum=0.8).  For multi_model a key applies to every entry.  A key
- * that is an axis of the search replaces that axis by its one value.  Unknown keys name the closest.  Appends to
- * overrides. */
+ * that is an axis of the search replaces that axis by its one value.  Unknown keys name the
+ * closest.  Appends to overrides. */
 bool experiment_set(struct experiment *e, const char *key, const char *value, struct error *err);
 
 /* All is known and usable now: model, data set, task, optimiser and how they fit (task against the
