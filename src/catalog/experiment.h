@@ -105,6 +105,10 @@ bool experiment_jobs(const struct experiment *e, uint64_t seed, uint64_t split_s
                      struct job **jobs, int32_t *n, struct error *err);
 void jobs_free(struct job *jobs, int32_t n);
 
+/* Options of a network's optimiser that differ from its defaults, for people:
+ * "momentum=0.9 nesterov"; malloc'd, "" when none. */
+char *net_options_text(const struct net_def *net);
+
 /* A job as a JSON message and back (worker protocol, cells). */
 json_t *job_to_json(const struct job *job);
 bool job_from_json(const json_t *msg, struct job *out, struct error *err);

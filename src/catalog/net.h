@@ -35,8 +35,4 @@ json_t *net_value_from_text(const char *key, const char *text, struct error *err
  * an error, or with `drop` left out. */
 bool net_change_optimizer(struct net_def *net, const char *name, bool drop, struct error *err);
 
-/* Options that differ from the optimiser's defaults, for people: "momentum=0.9 nesterov"; malloc'd,
- * "" when none. */
-char *net_options_text(const struct net_def *net);
-
 #endif

@@ -23,13 +23,13 @@ enum option_type {
 };
 
 struct option {
-    const char *name;     /* "--max-parallel" */
+    const char *name; /* "--max-parallel" */
     enum option_type type;
     const char *arg;      /* "N", "KEY=V ..." */
     const char *fallback; /* shown in help; NULL none */
     const char *help;
-    const char *group;    /* heading in --help: "Selection", "Ad-hoc run", "Layout" */
-    int64_t min, max;     /* OPTION_INT */
+    const char *group;          /* heading in --help: "Selection", "Ad-hoc run", "Layout" */
+    int64_t min, max;           /* OPTION_INT */
     const char *const *choices; /* NULL-terminated; OPTION_CHOICE and checked OPTION_LIST */
 };
 
@@ -44,23 +44,22 @@ struct option_value {
 
 struct command {
     const char *name, *summary;
-    const char *usage;    /* "fugue run --exp ID ... [options]" */
-    const char *details;  /* paragraphs and examples after the options; may be NULL */
+    const char *usage;   /* "fugue run --exp ID ... [options]" */
+    const char *details; /* paragraphs and examples after the options; may be NULL */
     const struct option *options;
     int n_options;
-    bool takes_words;     /* positional arguments allowed */
+    bool takes_words; /* positional arguments allowed */
     bool hidden;
     /* values[i] belongs to options[i]; words: positional arguments.  Returns the exit code, or
      * fills err and returns anything: main prints it and uses error_exit_code. */
-    int (*run)(const struct option_value *values, const struct text_list *words,
-               struct error *err);
+    int (*run)(const struct option_value *values, const struct text_list *words, struct error *err);
 };
 
 /* Terminated by a NULL name. */
 extern const struct command *const command_table[];
 
-/* Parses argv[1..] and runs; prints errors; returns the exit code.  A closed pipe ends quietly (exit
- * code 0); any other write error on stdout is a failure (1). */
+/* Parses argv[1..] and runs; prints errors; returns the exit code.  A closed pipe ends quietly
+ * (exit code 0); any other write error on stdout is a failure (1). */
 int cli_main(int argc, char **argv);
 
 /* Index of an option in a table: for readable access, values[option_index(...)]. */
