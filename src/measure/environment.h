@@ -4,7 +4,7 @@
 
 struct environment {
     char cpu_model[128];
-    int cpu_cores;              /* this process may use */
+    int cpu_cores;               /* this process may use */
     char hostname[128], os[160]; /* "Linux 6.1.0-18-amd64 x86_64" */
     double ram_total_mb;
     /* Blank strings, -1 where there is no GPU or no driver. */

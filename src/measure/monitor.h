@@ -20,10 +20,11 @@ struct monitor_summary {
         sm_clock_mean_mhz;
     char throttle_reasons[64]; /* hex, "" unknown */
     /* Host. */
-    double host_energy_j;      /* RAPL packages; wrap-around handled */
-    double host_peak_mb;       /* highest sampled sum of this process and its watched children */
-    char energy_method[48];    /* "nvml counter", "nvml integral", "rapl", "" */
-    char energy_cause[128];    /* why energy is blank: "no NVML, no RAPL", "window below 2 s" */
+    double host_energy_j;   /* RAPL packages; wrap-around handled */
+    double host_peak_mb;    /* MiB: highest sampled sum of this process and its watched children,
+                               and never less than this process's own peak */
+    char energy_method[48]; /* "nvml counter", "nvml integral", "rapl", "" */
+    char energy_cause[128]; /* why energy is blank: "no NVML, no RAPL", "window below 2 s" */
 };
 
 /* use_gpu false: host only. */
@@ -31,10 +32,13 @@ struct monitor *monitor_start(int gpu, bool use_gpu, struct error *err);
 /* Processes whose memory counts beside this one's (mp workers). */
 void monitor_watch(struct monitor *m, pid_t pid);
 void monitor_unwatch(struct monitor *m, pid_t pid);
-/* Marks the start and end of the measured window (T_group); may be used once each. */
+/* Marks the start and end of the measured window (T_group), once each; where one is never marked
+ * the window is the monitor's whole life.  On a GPU each costs about 4 ms (its energy counter):
+ * begin returns when the window begins, end notes the time first, so call them just outside
+ * T_group.  A GPU that did nothing for a second before begin gives gpu_idle_w. */
 void monitor_window_begin(struct monitor *m);
 void monitor_window_end(struct monitor *m);
-/* Interruptible at once: does not wait for a sampling interval. */
+/* Returns at once (does not wait for a sampling interval) and frees; out may be NULL. */
 void monitor_stop(struct monitor *m, struct monitor_summary *out);
 
 #endif
