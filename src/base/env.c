@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
+#ifdef __APPLE__
+extern char **environ; /* which Darwin has but does not declare */
+#endif
 
 const struct env_var env_vars[ENV_COUNT] = {
     [ENV_DATA_DIR] = {"FUGUE_DATA_DIR", "folder of the data sets", true},

@@ -23,8 +23,10 @@ static bool grow(struct inflated *o, size_t max_bytes, const char *path, struct 
     if (cap > max_bytes + 2)
         cap = max_bytes + 2;
     unsigned char *more = realloc(o->data, cap);
-    if (!more)
-        return error_set(err, ERROR_SYSTEM, "no memory for %zu inflated bytes of '%s'", cap, path);
+    if (!more) {
+        error_set(err, ERROR_SYSTEM, "no memory for %zu inflated bytes of '%s'", cap, path);
+        return false;
+    }
     o->data = more;
     o->cap = cap;
     return true;

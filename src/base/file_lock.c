@@ -9,13 +9,15 @@
 /* Without locks two campaigns would tear each other's rows, so such a place is refused. */
 static bool refuse(struct error *err, int errnum, const char *path)
 {
-    if (errnum == ENOLCK || errnum == ENOSYS || errnum == ENOTSUP || errnum == EOPNOTSUPP ||
-        errnum == EINVAL)
-        return error_errno(
-            err, errnum,
-            "the file system of '%s' has no file locks, so two fugue processes could "
-            "damage each other's files there; choose a folder on a local disk",
-            path);
+    static const int no_locks[] = {ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP, EINVAL};
+    for (size_t i = 0; i < sizeof no_locks / sizeof *no_locks; i++) {
+        if (errnum == no_locks[i])
+            return error_errno(err, errnum,
+                               "the file system of '%s' has no file locks, so two fugue processes "
+                               "could damage each other's files there; choose a folder on a local "
+                               "disk",
+                               path);
+    }
     return error_errno(err, errnum, "cannot lock '%s'", path);
 }
 

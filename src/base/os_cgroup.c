@@ -1,5 +1,5 @@
-#include "base/file.h"
 #include "base/os_cgroup.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <stdlib.h>

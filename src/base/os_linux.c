@@ -78,9 +78,12 @@ static int look_at_program(struct dl_phdr_info *info, size_t size, void *unused)
     (void)unused;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_NOTE &&
-            find_note((const unsigned char *)(uintptr_t)(info->dlpi_addr + segment->p_vaddr),
-                      segment->p_memsz))
+        if (segment->p_type != PT_NOTE)
+            continue;
+        const uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+        /* The loader tells addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+        const unsigned char *note = (const unsigned char *)at;
+        if (find_note(note, segment->p_memsz))
             break;
     }
     return 1;

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+#ifdef __APPLE__
+extern char **environ; /* which Darwin has but does not declare */
+#endif
 
 /* The descriptors a child gets; above all that it uses, so that a dup2 never lands on another. */
 #define FIRST_FREE_FD 10
