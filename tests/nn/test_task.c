@@ -1,0 +1,67 @@
+#include "helper_nn.h"
+#include "nn/task.h"
+
+static void test_lookup(void **state)
+{
+    (void)state;
+    const struct task_info *c = task_find("classification"), *r = task_find("regression");
+    assert_non_null(c);
+    assert_non_null(r);
+    assert_int_equal(c->loss, OP_CROSS_ENTROPY);
+    assert_int_equal(r->loss, OP_MSE);
+    assert_int_equal(c->target, TARGET_CLASS);
+    assert_int_equal(r->target, TARGET_REAL);
+    assert_string_equal(c->score_name, "accuracy");
+    assert_string_equal(r->score_name, "R2");
+    assert_null(task_find("Classification"));
+    assert_null(task_find("language_modeling"));
+    assert_true(task_is_planned("language_modeling"));
+    assert_false(task_is_planned("regression"));
+    assert_false(task_is_planned("segmentation"));
+    int n = 0;
+    while (task_table[n])
+        n++;
+    assert_int_equal(n, 2);
+}
+
+static void test_classification(void **state)
+{
+    (void)state;
+    double loss, score;
+    task_find("classification")
+        ->finish(&(struct pass_sums){.n = 8, .loss_sum = 6, .n_correct = 5}, &loss, &score);
+    assert_true(loss == 0.75 && score == 0.625);
+    task_find("classification")->finish(&(struct pass_sums){0}, &loss, &score);
+    assert_true(isnan(loss) && isnan(score));
+}
+
+static void test_regression(void **state)
+{
+    (void)state;
+    /* Targets 1, 2, 3, 6: mean 3, sum of squares about it 14; squared errors 3.5. */
+    struct pass_sums s = {.n = 4, .loss_sum = 3.5, .target_sum = 12, .target_sq_sum = 50};
+    double loss, score;
+    task_find("regression")->finish(&s, &loss, &score);
+    assert_true(loss == 0.875 && score == 0.75);
+    s.loss_sum = 28; /* worse than the mean: below zero, not cut */
+    task_find("regression")->finish(&s, &loss, &score);
+    assert_true(score == -1);
+    s = (struct pass_sums){.n = 4, .loss_sum = 2, .target_sum = 8, .target_sq_sum = 16};
+    task_find("regression")->finish(&s, &loss, &score); /* all targets equal */
+    assert_true(loss == 0.5 && score == 0);
+    task_find("regression")->finish(&(struct pass_sums){0}, &loss, &score);
+    assert_true(isnan(loss) && isnan(score));
+    s = (struct pass_sums){.n = 4, .loss_sum = NAN, .target_sum = 12, .target_sq_sum = 50};
+    task_find("regression")->finish(&s, &loss, &score);
+    assert_true(isnan(loss) && isnan(score));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lookup),
+        cmocka_unit_test(test_classification),
+        cmocka_unit_test(test_regression),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
