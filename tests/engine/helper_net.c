@@ -1,0 +1,107 @@
+#include "helper_net.h"
+
+void net_open(struct net *n, struct graph *g, const char *task, int batch, int threads)
+{
+    struct error err = ERROR_INIT;
+    n->g = g;
+    n->plan = plan_build(g, batch, task_find(task), OPTIM_SGD, 1, &err);
+    if (!n->plan || !plan_check(n->plan, &err))
+        fail_msg("%s", err.text);
+    n->device = backend_cpu.open(threads, &err);
+    if (!n->device)
+        fail_msg("%s", err.text);
+    n->bucket = backend_cpu.bucket_new(n->device, n->plan, 1, &err);
+    if (!n->bucket)
+        fail_msg("%s", err.text);
+}
+
+void net_close(struct net *n)
+{
+    backend_cpu.bucket_free(n->bucket);
+    backend_cpu.close(n->device);
+    plan_free(n->plan);
+    graph_free(n->g);
+}
+
+struct one_pass {
+    struct pass pass;
+    struct pass_result result;
+    bool given, done;
+};
+
+static bool next_pass(void *ctx, struct pass *pass)
+{
+    struct one_pass *p = ctx;
+    if (p->given)
+        return false;
+    p->given = true;
+    *pass = p->pass;
+    return true;
+}
+
+static void pass_done(void *ctx, const struct pass *pass, const struct pass_result *result)
+{
+    (void)pass;
+    struct one_pass *p = ctx;
+    p->result = *result;
+    p->done = true;
+}
+
+static double remaining(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+static void no_tick(void *ctx, const struct model_run *run, const struct pass *pass,
+                    int64_t rows_done, double loss_sum)
+{
+    (void)ctx;
+    (void)run;
+    (void)pass;
+    (void)rows_done;
+    (void)loss_sum;
+}
+
+struct pass_result net_pass(struct net *n, enum pass_kind kind, const struct source *source,
+                            int64_t n_rows, double lr, int64_t first)
+{
+    struct error err = ERROR_INIT;
+    uint32_t *rows = calloc((size_t)n_rows, sizeof *rows);
+    for (int64_t i = 0; i < n_rows; i++)
+        rows[i] = (uint32_t)i;
+    struct one_pass p = {.pass = {.kind = kind,
+                                  .source = source,
+                                  .rows = rows,
+                                  .n_rows = n_rows,
+                                  .seed = 3,
+                                  .epoch = 1,
+                                  .first_update = first,
+                                  .optim = optim_defaults("sgd", lr)}};
+    p.pass.optim.momentum = 0.9;
+    struct model_run run = {.bucket = n->bucket,
+                            .k = 0,
+                            .ctx = &p,
+                            .next = next_pass,
+                            .done = pass_done,
+                            .remaining = remaining};
+    struct model_run *const runs[] = {&run};
+    const struct run_hooks hooks = {.should_stop = never, .tick = no_tick};
+    if (!backend_cpu.run(n->device, runs, 1, &hooks, &err))
+        fail_msg("%s", err.text);
+    assert_true(p.done && !p.result.stopped);
+    assert_int_equal(p.result.sums.n, n_rows);
+    free(rows);
+    return p.result;
+}
+
+double net_training_loss(struct net *n, const struct source *source, int64_t n_rows)
+{
+    return net_pass(n, PASS_TRAIN, source, n_rows, 0.0, 1).sums.loss_sum;
+}
