@@ -72,6 +72,92 @@ static bool net_check(const struct net_def *net, bool synthetic, struct error *e
            optim_check(optim_find(net->optimizer), &net->optim, err);
 }
 
+/* ---- what this version lacks ------------------------------------------------------------------
+ */
+
+static bool model_missing(const struct net_def *net)
+{
+    char *name = xasprintf("%.*s", (int)strcspn(net->model, "?"), net->model);
+    const bool is_missing = model_is_planned(name);
+    free(name);
+    return is_missing;
+}
+
+static bool data_missing(const struct net_def *net, bool synthetic)
+{
+    const struct data_info *data = data_find(net->dataset);
+    return data && !data->built && !(synthetic && data->synthetic);
+}
+
+/* Distinct names of the catalogue that this version does not have. */
+struct missing {
+    struct text_list models, datasets, tasks;
+    bool synthetic_helps; /* all missing data sets can be generated */
+};
+
+static void add_name(struct text_list *l, bool is_missing, const char *name)
+{
+    if (is_missing && !text_list_has(l, name))
+        text_list_add(l, name);
+}
+
+static void add_missing(struct missing *m, const struct net_def *net, bool synthetic)
+{
+    const struct data_info *data = data_find(net->dataset);
+    add_name(&m->models, model_missing(net), net->model);
+    add_name(&m->datasets, data_missing(net, synthetic), net->dataset);
+    add_name(&m->tasks, task_is_planned(net->task), net->task);
+    if (data_missing(net, synthetic) && !data->synthetic)
+        m->synthetic_helps = false;
+}
+
+static void find_missing(struct missing *m, const struct experiment *e, bool synthetic)
+{
+    text_list_init(&m->models);
+    text_list_init(&m->datasets);
+    text_list_init(&m->tasks);
+    m->synthetic_helps = true;
+    if (e->n_models == 0)
+        add_missing(m, &e->net, synthetic);
+    for (int32_t i = 0; i < e->n_models; i++)
+        add_missing(m, &e->models[i], synthetic);
+}
+
+static void missing_release(struct missing *m)
+{
+    text_list_release(&m->models);
+    text_list_release(&m->datasets);
+    text_list_release(&m->tasks);
+}
+
+static void say_names(struct text *out, const char *what, const struct text_list *l)
+{
+    if (l->n > 0)
+        text_addf(out, "%s%s%s", out->len ? "; " : "", what, l->n > 1 ? "s" : "");
+    for (size_t i = 0; i < l->n; i++)
+        text_addf(out, "%s %s", i ? "," : "", l->items[i]);
+}
+
+/* All of it in one sentence: who asks why E17 cannot be run wants to know the whole of it. */
+static bool built_check(const struct experiment *e, bool synthetic, struct error *err)
+{
+    struct missing m;
+    struct text list;
+    find_missing(&m, e, synthetic);
+    text_init(&list);
+    say_names(&list, "model", &m.models);
+    say_names(&list, "data set", &m.datasets);
+    say_names(&list, "task", &m.tasks);
+    const bool ok = list.len == 0;
+    const bool only_data = m.models.n == 0 && m.tasks.n == 0 && m.synthetic_helps;
+    if (!ok)
+        error_set(err, ERROR_USAGE, "not built yet in this version of fugue: %s%s", list.data,
+                  only_data ? " (--data synthetic generates its shape, for speed only)" : "");
+    text_release(&list);
+    missing_release(&m);
+    return ok;
+}
+
 /* ---- all networks of an experiment ------------------------------------------------------------
  */
 
@@ -97,8 +183,8 @@ static bool tasks_check(const struct experiment *e, bool synthetic, struct error
 
 bool experiment_check(const struct experiment *e, bool synthetic, struct error *err)
 {
-    bool ok = true;
-    if (e->n_models == 0)
+    bool ok = built_check(e, synthetic, err);
+    if (ok && e->n_models == 0)
         ok = net_check(&e->net, synthetic, err) && tasks_check(e, synthetic, err);
     for (int32_t i = 0; ok && i < e->n_models; i++)
         ok = net_check(&e->models[i], synthetic, err);
@@ -107,26 +193,6 @@ bool experiment_check(const struct experiment *e, bool synthetic, struct error *
 
 /* ---- in a word --------------------------------------------------------------------------------
  */
-
-static bool model_missing(const struct net_def *net)
-{
-    char *name = xasprintf("%.*s", (int)strcspn(net->model, "?"), net->model);
-    const bool missing = model_is_planned(name);
-    free(name);
-    return missing;
-}
-
-static bool data_missing(const struct net_def *net, bool synthetic)
-{
-    const struct data_info *data = data_find(net->dataset);
-    return data && !data->built && !(synthetic && data->synthetic);
-}
-
-static unsigned missing(const struct net_def *net, bool synthetic)
-{
-    return (model_missing(net) ? 1u : 0) | (data_missing(net, synthetic) ? 2u : 0) |
-           (task_is_planned(net->task) ? 4u : 0);
-}
 
 const char *experiment_state(const struct experiment *e, bool synthetic)
 {
@@ -140,9 +206,11 @@ const char *experiment_state(const struct experiment *e, bool synthetic)
         "data set and task not built yet",
         "model, data set and task not built yet",
     };
-    unsigned what = e->n_models == 0 ? missing(&e->net, synthetic) : 0;
-    for (int32_t i = 0; i < e->n_models; i++)
-        what |= missing(&e->models[i], synthetic);
+    struct missing m;
+    find_missing(&m, e, synthetic);
+    const unsigned what =
+        (m.models.n > 0 ? 1u : 0) | (m.datasets.n > 0 ? 2u : 0) | (m.tasks.n > 0 ? 4u : 0);
+    missing_release(&m);
     if (what == 0 && !experiment_check(e, synthetic, NULL))
         return "not usable: see 'fugue validate'";
     return words[what];

@@ -51,8 +51,16 @@ static bool unknown_option(const struct command *c, const char *name, struct err
 
 static bool missing_value(const struct option *o, struct error *err)
 {
-    return error_set(err, ERROR_USAGE, "%s needs a value: %s %s", o->name, o->name,
-                     o->arg ? o->arg : "VALUE");
+    struct text choices;
+    text_init(&choices);
+    for (int i = 0; o->choices && o->choices[i]; i++)
+        text_addf(&choices, "%s%s", i ? "|" : "", o->choices[i]);
+    error_set(err, ERROR_USAGE, "%s needs a value: %s %s", o->name, o->name,
+              o->arg        ? o->arg
+              : choices.len ? choices.data
+                            : "VALUE");
+    text_release(&choices);
+    return false;
 }
 
 static bool bad_choice(const struct option *o, const char *value, struct error *err)
