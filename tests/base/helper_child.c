@@ -154,12 +154,12 @@ static int harmless_signal(void)
 static int orphan(bool late)
 {
     char line[32];
+    const pid_t parent = getppid();
     const int n = snprintf(line, sizeof line, "%ld\n", (long)getpid());
     if (late) {
         /* The parent ends before os_die_with_parent is called. */
         if (write(OS_CHANNEL_FD, line, (size_t)n) != n)
             return 1;
-        const pid_t parent = getppid();
         while (getppid() == parent)
             clock_sleep_s(0.002);
         os_die_with_parent();
