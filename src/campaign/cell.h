@@ -15,9 +15,9 @@ struct cell_spec {
     struct experiment *experiment; /* overrides applied; owned */
     const char *executor;          /* slug; points into the executor table */
     uint64_t seed, split_seed;
-    struct exec_options options;   /* data_root owned by the spec when owned_root */
-    char *data_root, *runs_dir;    /* owned; runs_dir NULL: --no-save-results */
-    int32_t attempt;               /* 1 */
+    struct exec_options options; /* data_root owned by the spec when owned_root */
+    char *data_root, *runs_dir;  /* owned; runs_dir NULL: --no-save-results */
+    int32_t attempt;             /* 1 */
 };
 void cell_spec_release(struct cell_spec *s);
 json_t *cell_spec_to_json(const struct cell_spec *s);
@@ -38,15 +38,15 @@ void cell_key(const struct cell_spec *s, char out[17]);
 typedef void (*cell_event_fn)(void *ctx, const json_t *event);
 
 struct cell_outcome {
-    bool ok;            /* every job ok and rows written */
+    bool ok; /* every job ok and rows written */
     bool interrupted;
-    json_t *group;      /* the group event, or NULL; owned */
-    struct error err;   /* why not ok, when there is a sentence beside the rows */
+    json_t *group;    /* the group event, or NULL; owned */
+    struct error err; /* why not ok, when there is a sentence beside the rows */
 };
 
-/* Parent: starts the process, relays events, waits.  An interrupt (os_stop_requested) is passed on to
- * the cell as SIGTERM, which ends its children and reports; a cell that does not end within 10 s is
- * killed with its process group. */
+/* Parent: starts the process, relays events, waits.  An interrupt (os_stop_requested) is passed on
+ * to the cell as SIGTERM, which ends its children and reports; a cell that does not end within 10 s
+ * is killed with its process group. */
 void cell_run(const struct cell_spec *spec, cell_event_fn on_event, void *ctx,
               struct cell_outcome *out);
 /* Child: the whole life of the cell process.  Returns the exit code. */

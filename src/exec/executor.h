@@ -122,5 +122,9 @@ const char *executor_planned(const char *slug);
 
 /* The train_spec of a job (borrows its job_id). */
 struct train_spec job_train_spec(const struct job *job);
+/* "accuracy", "R2": what the score of its task is called. */
+const char *job_score_name(const struct job *job);
+/* The options of its optimiser beside lr, "momentum=0.9,nesterov=false"; malloc'd. */
+char *job_optimizer_args(const struct job *job);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CAUSE_MAX ((int)sizeof((struct job_result *)0)->cause - 1)
+
 /* A data set that was loaded, or why it was not: asked once, either way. */
 struct loaded_set {
     char *name;
@@ -83,17 +85,6 @@ bool unit_interrupted(void *ctx)
     return os_stop_requested() != 0;
 }
 
-struct train_spec job_train_spec(const struct job *job)
-{
-    return (struct train_spec){
-        .job_id = job->job_id,
-        .seed = job->seed,
-        .split = job->split,
-        .epochs = job->net.epochs,
-        .optim = job->net.optim,
-    };
-}
-
 /* Books time of a phase to a job. */
 static void book(const struct run *run, struct unit_job *j, enum phase p, double t0_s, double t1_s)
 {
@@ -124,7 +115,7 @@ static void finish(const struct run *run, struct unit_job *j)
 static void finish_failed(const struct run *run, struct unit_job *j, const struct error *err)
 {
     j->result.status = JOB_FAILED;
-    snprintf(j->result.cause, sizeof j->result.cause, "%s", err->text);
+    snprintf(j->result.cause, sizeof j->result.cause, "%.*s", CAUSE_MAX, err->text);
     finish(run, j);
 }
 
