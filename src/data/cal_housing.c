@@ -143,7 +143,7 @@ bool cal_housing_parse(const char *text, size_t len, const char *path, struct ca
     const char *at = text, *const end = text + len;
     for (int64_t i = 0; i < n; i++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        double raw[RAW_COLUMNS];
+        double raw[RAW_COLUMNS] = {0};
         if (!parse_line(at, newline ? newline : end, path, i + 1, raw, err)) {
             cal_housing_release(out);
             return false;

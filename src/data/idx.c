@@ -103,12 +103,15 @@ bool idx_read_labels(const char *path, int32_t n_classes, int64_t max_n, int32_t
                      int64_t *n, struct error *err)
 {
     struct idx f;
+    int32_t *made = NULL;
     bool ok =
         idx_open(&f, path, MAGIC_LABELS, 8 + (size_t)max_n, err) && check_count(&f, max_n, 1, err);
-    int32_t *made = ok ? malloc(f.dims[0] * sizeof *made) : NULL;
-    if (ok && !made)
-        ok = error_set(err, ERROR_SYSTEM, "no memory for the %u labels of '%s'", f.dims[0], f.path);
-    ok = ok && convert_labels(&f, n_classes, made, err);
+    if (ok) {
+        made = malloc(f.dims[0] * sizeof *made);
+        ok = made ? convert_labels(&f, n_classes, made, err)
+                  : error_set(err, ERROR_SYSTEM, "no memory for the %u labels of '%s'", f.dims[0],
+                              f.path);
+    }
     if (ok) {
         *labels = made;
         *n = f.dims[0];

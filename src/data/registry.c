@@ -161,11 +161,11 @@ static const struct data_def sst2 = {
     .divisor = 1,
 };
 
-const struct data_info *const data_table[] = {
+#define N_SETS 9
+
+const struct data_info *const data_table[N_SETS + 1] = {
     &digits.info,     &cal_housing.info, &mnist.info,    &cifar10.info, &cifar100.info,
     &flowers102.info, &imagenette.info,  &wikitext.info, &sst2.info,    NULL};
-
-#define N_SETS (sizeof data_table / sizeof *data_table - 1)
 
 /* ---- names ------------------------------------------------------------------------------------
  */
@@ -188,13 +188,15 @@ const struct data_info *data_find(const char *spec)
     return def ? &def->info : NULL;
 }
 
-static bool unknown_set(const char *name, struct error *err)
+static void unknown_set(const char *name, struct error *err)
 {
-    if (text_starts_with(name, "folder:") || text_starts_with(name, "csv:"))
-        return error_set(err, ERROR_USAGE,
-                         "data set '%s': this version of fugue does not read data sets of your own "
-                         "(folder:PATH, csv:PATH) yet",
-                         name);
+    if (text_starts_with(name, "folder:") || text_starts_with(name, "csv:")) {
+        error_set(err, ERROR_USAGE,
+                  "data set '%s': this version of fugue does not read data sets of your own "
+                  "(folder:PATH, csv:PATH) yet",
+                  name);
+        return;
+    }
     const char *names[N_SETS];
     struct text list;
     text_init(&list);
@@ -205,12 +207,10 @@ static bool unknown_set(const char *name, struct error *err)
     error_set(err, ERROR_USAGE, "unknown data set '%s'%s; fugue knows %s", name,
               text_did_you_mean(name, names, N_SETS), list.data);
     text_release(&list);
-    return false;
 }
 
-static bool usable(const struct data_def *def, bool synthetic, struct error *err)
+static bool usable(const struct data_info *info, bool synthetic, struct error *err)
 {
-    const struct data_info *info = &def->info;
     if (synthetic && !info->synthetic)
         return error_set(err, ERROR_USAGE,
                          "data set '%s': this version of fugue cannot generate synthetic content "
@@ -234,12 +234,16 @@ static const struct data_def *resolve(const char *text, bool synthetic, struct e
         return NULL;
     }
     const struct data_def *def = find_name(spec.name);
-    bool ok = def || unknown_set(spec.name, err);
-    if (ok)
-        ok = spec_only(&spec, NULL, 0, err) || error_prefix(err, "data set");
-    ok = ok && usable(def, synthetic, err);
+    if (!def) {
+        unknown_set(spec.name, err);
+    } else if (!spec_only(&spec, NULL, 0, err)) {
+        error_prefix(err, "data set");
+        def = NULL;
+    } else if (!usable(&def->info, synthetic, err)) {
+        def = NULL;
+    }
     spec_release(&spec);
-    return ok ? def : NULL;
+    return def;
 }
 
 bool data_check(const char *spec, bool synthetic, struct error *err)

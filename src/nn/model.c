@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-const struct model_info *const model_table[] = {&model_mlp, &model_lenet, &model_simplecnn,
-                                                &model_digits_cnn, NULL};
+#define N_MODELS 4
 
-#define N_MODELS (sizeof model_table / sizeof *model_table - 1)
+const struct model_info *const model_table[N_MODELS + 1] = {
+    &model_mlp, &model_lenet, &model_simplecnn, &model_digits_cnn, NULL};
 
 static const char *const planned[] = {"resnet18",    "resnet50",    "mobilenet_v3_small",
                                       "transformer", "xlm_roberta", "vgg16_cbam"};
@@ -31,7 +31,7 @@ bool model_is_planned(const char *name)
     return false;
 }
 
-static bool unknown_model(const char *name, struct error *err)
+static void unknown_model(const char *name, struct error *err)
 {
     const char *names[N_MODELS + N_PLANNED];
     struct text list;
@@ -51,7 +51,6 @@ static bool unknown_model(const char *name, struct error *err)
         error_set(err, ERROR_USAGE, "unknown model '%s'%s; fugue has %s", name,
                   text_did_you_mean(name, names, N_MODELS + N_PLANNED), list.data);
     text_release(&list);
-    return false;
 }
 
 static bool read_values(const struct model_info *info, const struct spec *spec, int64_t *values,
@@ -70,26 +69,30 @@ static bool read_values(const struct model_info *info, const struct spec *spec, 
     return true;
 }
 
-/* Name and arguments of `text`; values[i] belongs to (*info)->args[i]. */
-static bool resolve(const char *text, const struct model_info **info, int64_t *values,
-                    struct error *err)
+/* The model `text` names, or NULL with an error; values[i] belongs to its args[i]. */
+static const struct model_info *resolve(const char *text, int64_t values[MODEL_MAX_ARGS],
+                                        struct error *err)
 {
     struct spec spec;
-    if (!spec_parse(&spec, text, err))
-        return error_prefix(err, "model");
-    *info = model_find(spec.name);
-    bool ok = *info || unknown_model(spec.name, err);
-    if (ok)
-        ok = read_values(*info, &spec, values, err) || error_prefix(err, "model");
+    if (!spec_parse(&spec, text, err)) {
+        error_prefix(err, "model");
+        return NULL;
+    }
+    const struct model_info *info = model_find(spec.name);
+    if (!info) {
+        unknown_model(spec.name, err);
+    } else if (!read_values(info, &spec, values, err)) {
+        error_prefix(err, "model");
+        info = NULL;
+    }
     spec_release(&spec);
-    return ok;
+    return info;
 }
 
 bool model_check(const char *spec, struct error *err)
 {
-    const struct model_info *info;
     int64_t values[MODEL_MAX_ARGS] = {0};
-    return resolve(spec, &info, values, err);
+    return resolve(spec, values, err) != NULL;
 }
 
 static void shape_text(struct shape s, char *out, size_t room)
@@ -104,9 +107,9 @@ static void shape_text(struct shape s, char *out, size_t room)
 
 struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err)
 {
-    const struct model_info *info;
     int64_t values[MODEL_MAX_ARGS] = {0};
-    if (!resolve(spec, &info, values, err))
+    const struct model_info *info = resolve(spec, values, err);
+    if (!info)
         return NULL;
     char shape[48];
     shape_text(in, shape, sizeof shape);

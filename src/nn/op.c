@@ -122,8 +122,8 @@ static void params_conv2d(const struct op_attr *a, const struct shape *in,
 
 static double macs_conv2d(const struct op_attr *a, const struct shape *in, const struct shape *out)
 {
-    return (double)out->d[0] * out->d[1] * out->d[2] * a->kernel_h * a->kernel_w *
-           (in[0].d[2] / a->groups);
+    const int32_t group_in = in[0].d[2] / a->groups;
+    return (double)out->d[0] * out->d[1] * out->d[2] * a->kernel_h * a->kernel_w * group_in;
 }
 
 static bool infer_linear(const struct op_attr *a, const struct shape *in, struct shape *out,

@@ -64,6 +64,7 @@ struct op_param {
 struct op_info {
     const char *name; /* "conv2d" */
     int32_t n_inputs;
+    int32_t is_loss;
     /* Checks attributes against the input shapes and gives the output's. */
     bool (*infer)(const struct op_attr *attr, const struct shape *in, struct shape *out,
                   struct error *err);
@@ -73,7 +74,6 @@ struct op_info {
                    struct op_param buffer[OP_MAX_BUFFERS], int *n_buffers);
     /* Multiply-adds of a forward pass a sample (padded taps counted); NULL: none worth counting. */
     double (*macs)(const struct op_attr *attr, const struct shape *in, const struct shape *out);
-    int32_t is_loss;
 };
 
 /* The table, indexed by op_kind. */

@@ -12,15 +12,15 @@
 #define AT(field)      offsetof(struct optim_args, field)
 #define NUMBER(n, f, hi)                                                                           \
     {                                                                                              \
-        .name = n, .type = OPTIM_ARG_NUMBER, .offset = AT(f), .max = hi                            \
+        .name = (n), .type = OPTIM_ARG_NUMBER, .offset = AT(f), .max = (hi)                        \
     }
 #define BETA(n, f)                                                                                 \
     {                                                                                              \
-        .name = n, .offset = AT(f), .max = 1, .max_open = true                                     \
+        .name = (n), .offset = AT(f), .max = 1, .max_open = true                                   \
     }
 #define FLAG(n, f)                                                                                 \
     {                                                                                              \
-        .name = n, .type = OPTIM_ARG_BOOL, .offset = AT(f), .max = 1                               \
+        .name = (n), .type = OPTIM_ARG_BOOL, .offset = AT(f), .max = 1                             \
     }
 
 static const struct optim_arg sgd_args[] = {

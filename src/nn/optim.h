@@ -24,9 +24,9 @@ struct optim_args {
 enum optim_arg_type { OPTIM_ARG_NUMBER, OPTIM_ARG_BOOL };
 struct optim_arg {
     const char *name; /* "momentum", "betas.0" -> beta1, "betas.1" -> beta2 */
+    size_t offset;    /* in struct optim_args */
+    double min, max;  /* inclusive; beta's max is exclusive 1 (max_open) */
     enum optim_arg_type type;
-    size_t offset;   /* in struct optim_args */
-    double min, max; /* inclusive; beta's max is exclusive 1 (max_open) */
     bool max_open;
 };
 

@@ -89,7 +89,7 @@ static void test_missing_files_name_path_and_source(void **state)
     assert_true(data_present("digits", *state, &err));
     assert_false(data_present("mnist", *state, &err));
     assert_int_equal(err.class_, ERROR_DATA);
-    assert_contains(err.text, *state);
+    assert_contains(err.text, (const char *)*state);
     assert_contains(err.text, "/MNIST/raw/train-images-idx3-ubyte");
     assert_contains(err.text,
                     "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz");
