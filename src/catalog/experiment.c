@@ -150,7 +150,8 @@ static bool read_count(struct experiment *e, const json_t *def, const char **fau
         return true;
     const json_t *value = json_object_get(def, key);
     if (!value)
-        return error_set(err, ERROR_USAGE, "%s is missing: a %s needs it", key, e->workload->name);
+        return error_set(err, ERROR_USAGE, "%s is missing: type %s needs it", key,
+                         e->workload->name);
     *fault = key;
     if (!json_is_integer(value) || json_integer_value(value) < 1 ||
         json_integer_value(value) > EXPERIMENT_MAX_JOBS) {
@@ -198,7 +199,7 @@ static bool read_axes(struct experiment *e, const json_t *def, const char **faul
     const json_t *space = json_object_get(def, "search_space");
     if (!space)
         return error_set(err, ERROR_USAGE,
-                         "search_space is missing: an hpo needs it (KEY: list of values)");
+                         "search_space is missing: type hpo needs it (KEY: list of values)");
     *fault = "search_space";
     if (!json_is_object(space) || json_object_size(space) == 0)
         return error_set(err, ERROR_USAGE,
@@ -273,7 +274,7 @@ static bool read_models(struct experiment *e, const json_t *def, const char **fa
     const json_t *models = json_object_get(def, "models");
     if (!models)
         return error_set(err, ERROR_USAGE,
-                         "models is missing: a multi_model needs it (a list of "
+                         "models is missing: type multi_model needs it (a list of "
                          "objects with name and dataset)");
     *fault = "models";
     const size_t n = json_array_size(models);
