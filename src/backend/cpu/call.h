@@ -31,7 +31,7 @@ struct CALL {
 
     REAL *partial;         /* shard 0's part; */
     size_t partial_stride; /* floats to the next shard's */
-    REAL *whole[2];
+    REAL *whole[2];        /* this shard's copy: backward may reach it before shard 0 is that far */
 
     const REAL *param[OP_MAX_PARAMS];
     REAL *grad[OP_MAX_PARAMS]; /* this shard's */

@@ -340,13 +340,16 @@ static void norm_apply(const struct CALL *c)
     if (first && !batch)
         log_once(LOG_WARNING, BATCH_NORM_WARNING);
     for (int32_t ch = 0; ch < channels; ch++) {
-        double mean = (double)c->buffer[0][ch], var = (double)c->buffer[1][ch], m2 = 0;
+        double mean, var, m2 = 0;
         if (batch) {
             combine(c, ch, &mean, &m2);
             var = m2 / (double)total;
+        } else {
+            mean = (double)c->buffer[0][ch];
+            var = (double)c->buffer[1][ch];
         }
         const REAL inv_std = (REAL)(1.0 / sqrt(var + (double)c->step->attr.eps));
-        if (first) {
+        if (c->training) {
             c->whole[0][ch] = (REAL)mean;
             c->whole[1][ch] = inv_std;
         }

@@ -66,8 +66,8 @@ static void set_buffers(struct op_call *c, const struct batch *b, const struct e
     c->saved = (int32_t *)buffer_at(b, s->saved, c->shard);
     c->partial = buffer_at(b, s->partial, 0);
     c->partial_stride = s->partial < 0 ? 0 : b->program->plan->buffers[s->partial].floats;
-    c->whole[0] = buffer_at(b, s->whole[0], 0);
-    c->whole[1] = buffer_at(b, s->whole[1], 0);
+    c->whole[0] = buffer_at(b, s->whole[0], c->shard);
+    c->whole[1] = buffer_at(b, s->whole[1], c->shard);
 }
 
 static void set_parameters(struct op_call *c, const struct batch *b, const struct plan_step *s)

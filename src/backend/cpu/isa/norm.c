@@ -121,12 +121,15 @@ static void choose_stats(const struct op_call *c, float *mean, float *inv_std)
     if (first && !batch)
         log_once(LOG_WARNING, BATCH_NORM_WARNING);
     for (int32_t ch = 0; ch < channels_of(c); ch++) {
-        double m = (double)c->buffer[0][ch], var = (double)c->buffer[1][ch], m2 = 0;
+        double m, var, m2 = 0;
         if (batch) {
             combine(c, ch, &m, &m2);
             var = m2 / (double)total;
             if (first)
                 keep_running(c, ch, m, m2, total);
+        } else {
+            m = (double)c->buffer[0][ch];
+            var = (double)c->buffer[1][ch];
         }
         mean[ch] = (float)m;
         inv_std[ch] = (float)(1.0 / sqrt(var + (double)c->step->attr.eps));
@@ -139,7 +142,7 @@ static void apply(const struct op_call *c)
     const size_t n = values_in(c, c->rows), ld = (size_t)channels;
     float *mean = c->scratch, *inv_std = mean + channels;
     choose_stats(c, mean, inv_std);
-    if (c->training && c->shard == 0) {
+    if (c->training) {
         memcpy(c->whole[0], mean, ld * sizeof(float));
         memcpy(c->whole[1], inv_std, ld * sizeof(float));
     }
