@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,6 +120,8 @@ static void test_end_child(void **state)
     start(&child, "sleep", -1, -1, false);
     assert_int_equal(getpgid(child.pid), getpgrp());
     kill(child.pid, SIGSTOP);
+    assert_int_equal(waitpid(child.pid, &status, WUNTRACED), child.pid);
+    assert_true(WIFSTOPPED(status));
     os_end_child(&child, 30, &status);
     assert_int_equal(WTERMSIG(status), SIGTERM);
 
@@ -336,8 +339,9 @@ static void test_memory(void **state)
     const int64_t before = os_current_rss(0), peak_before = os_peak_rss(0);
     assert_true(before > 0 && peak_before >= before);
     const size_t size = (size_t)96 * MIB;
-    unsigned char *block = malloc(size);
-    assert_non_null(block);
+    unsigned char *block =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(block != MAP_FAILED);
     for (size_t i = 0; i < size; i += 4096)
         ((volatile unsigned char *)block)[i] = (unsigned char)(i >> 12);
     assert_true(os_current_rss(getpid()) >= before + 90 * MIB);
@@ -349,7 +353,9 @@ static void test_memory(void **state)
     assert_true(text_to_int64(text, &peak));
     assert_true(peak > 0 && peak < os_peak_rss(0) - 50 * MIB);
     free(text);
-    free(block);
+    munmap(block, size);
+    assert_true(os_current_rss(0) < before + 50 * MIB);
+    assert_true(os_peak_rss(0) >= before + 90 * MIB);
     assert_true(os_current_rss(INT32_MAX) == -1);
     const int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     assert_true(os_available_memory() > 0 && os_available_memory() <= all);
