@@ -26,19 +26,19 @@ static void print_as_json(void)
 static void print_as_table(void)
 {
     struct table t;
-    table_init(&t, 4);
-    table_add(&t, "VARIABLE");
-    table_add(&t, "VALUE");
-    table_add(&t, "FROM");
-    table_add(&t, "MEANING");
+    print_table_init(&t, 4);
+    print_table_add(&t, "VARIABLE");
+    print_table_add(&t, "VALUE");
+    print_table_add(&t, "FROM");
+    print_table_add(&t, "MEANING");
     for (int i = 0; i < ENV_COUNT; i++) {
-        table_add(&t, env_vars[i].name);
-        table_add(&t, env_value(i));
-        table_add(&t, env_source(i));
-        table_add(&t, env_vars[i].meaning);
+        print_table_add(&t, env_vars[i].name);
+        print_table_add(&t, env_value(i));
+        print_table_add(&t, env_source(i));
+        print_table_add(&t, env_vars[i].meaning);
     }
     table_print(&t, stdout);
-    table_release(&t);
+    print_table_release(&t);
 }
 
 void warn_unknown_variable(void)

@@ -141,14 +141,14 @@ static bool make_row(struct row *r, const struct experiment *e, int32_t i)
 
 static void fill_table(struct table *t, const struct experiment *const *list, int32_t n)
 {
-    table_init(t, N_COLUMNS);
+    print_table_init(t, N_COLUMNS);
     for (int c = 0; c < N_COLUMNS; c++)
-        table_add(t, headings[c]);
+        print_table_add(t, headings[c]);
     for (int32_t i = 0; i < n; i++) {
         struct row r;
         for (int32_t k = 0; make_row(&r, list[i], k); k++) {
             for (int c = 0; c < N_COLUMNS; c++)
-                table_add(t, r.cell[c]);
+                print_table_add(t, r.cell[c]);
             row_release(&r);
         }
     }
@@ -181,7 +181,7 @@ static void print_people(const struct experiment *const *list, int32_t n)
         table_print(&t, stdout);
     else
         print_narrow(list, n);
-    table_release(&t);
+    print_table_release(&t);
 }
 
 static void print_programs(const struct experiment *const *list, int32_t n)

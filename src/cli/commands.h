@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 
+extern const struct command command_run;
 extern const struct command command_list;
 extern const struct command command_validate;
 extern const struct command command_env;

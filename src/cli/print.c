@@ -101,18 +101,18 @@ void print_json(FILE *out, const json_t *value)
 
 #define MAX_COLUMNS 32
 
-void table_init(struct table *t, int n_columns)
+void print_table_init(struct table *t, int n_columns)
 {
     text_list_init(&t->cells);
     t->n_columns = n_columns < MAX_COLUMNS ? n_columns : MAX_COLUMNS;
 }
 
-void table_release(struct table *t)
+void print_table_release(struct table *t)
 {
     text_list_release(&t->cells);
 }
 
-void table_add(struct table *t, const char *cell)
+void print_table_add(struct table *t, const char *cell)
 {
     text_list_add(&t->cells, cell);
 }

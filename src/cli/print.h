@@ -17,9 +17,9 @@ struct table {
     struct text_list cells; /* row after row, the headings first */
     int n_columns;
 };
-void table_init(struct table *t, int n_columns);
-void table_release(struct table *t);
-void table_add(struct table *t, const char *cell);
+void print_table_init(struct table *t, int n_columns);
+void print_table_release(struct table *t);
+void print_table_add(struct table *t, const char *cell);
 int table_width(const struct table *t);
 void table_print(const struct table *t, FILE *out);
 

@@ -1,4 +1,5 @@
-/* The option table of `fugue run`. */
+/* The declaration of `fugue run`: its option table and its help. */
+#include "cli/commands.h"
 #include "cli/run_plan.h"
 
 #include <string.h>
@@ -114,3 +115,27 @@ const struct option_value *run_value(const struct option_value *values, const ch
 {
     return &values[option_index(run_options, run_options_n, name)];
 }
+
+static const char run_details[] =
+    "Examples:\n"
+    "  fugue run --exp D01 --exec seq mp unified_model\n"
+    "  fugue run --exp E05:E07 --exec unified_model --data synthetic\n"
+    "  fugue run --exp D02 --set epochs=2 k=10\n"
+    "  fugue run --model digits_cnn --dataset digits --type hpo \\\n"
+    "      --search-space lr=0.001,0.003 batch_size=32,64 --epochs 5\n"
+    "\n"
+    "Exit codes: 0 every network was trained; 1 some failed (each is a row with its cause) or a "
+    "file "
+    "could not be written; 2 the command cannot be carried out as written, nothing was done. "
+    "Interrupted runs (Ctrl-C, SIGTERM) keep every finished network's row and end by that signal.";
+
+const struct command command_run = {
+    .name = "run",
+    .summary = "Train experiments under one or more strategies and say what each cost.",
+    .usage = "fugue run --exp ID ... [--exec STRATEGY ...] [options]\n"
+             "fugue run --model NAME --dataset NAME [options]",
+    .details = run_details,
+    .options = run_options,
+    .n_options = sizeof run_options / sizeof run_options[0],
+    .run = cmd_run,
+};

@@ -10,6 +10,9 @@
 extern const struct option run_options[];
 extern const int run_options_n;
 
+/* The command (cmd_run.c); its declaration stands beside the option table (run_options.c). */
+int cmd_run(const struct option_value *values, const struct text_list *words, struct error *err);
+
 /* The value of an option of `run` by name. */
 const struct option_value *run_value(const struct option_value *values, const char *name);
 

@@ -31,7 +31,7 @@ static bool start_workers(struct backend_device *dev, struct error *err)
         struct worker *w = &dev->workers[i];
         w->dev = dev;
         w->index = i;
-        const int rc = pthread_create(&w->thread, NULL, worker_main, w);
+        const int rc = pthread_create(&w->thread, NULL, cpu_thread_main, w);
         if (rc != 0)
             return error_errno(err, rc, "cannot start thread %d of %d", i + 1, dev->use.threads);
         dev->n_started++;

@@ -47,7 +47,7 @@ struct backend_device {
 };
 
 /* A worker's life: leads teams, joins teams, waits. */
-void *worker_main(void *arg);
+void *cpu_thread_main(void *arg);
 bool device_run(struct backend_device *dev, struct model_run *const *runs, int n,
                 const struct run_hooks *hooks, struct error *err);
 

@@ -180,7 +180,7 @@ static void lead(struct worker *w, struct entry *e)
         pthread_cond_signal(&dev->work);
 }
 
-void *worker_main(void *arg)
+void *cpu_thread_main(void *arg)
 {
     struct worker *w = arg;
     struct backend_device *dev = w->dev;
