@@ -3,6 +3,7 @@
 #include "exec/executor.h"
 #include "nn/task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,17 @@ const char *job_score_name(const struct job *job)
     return task ? task->score_name : "score";
 }
 
+/* The shortest text that reads back as the same number. */
+static void add_number(struct text *t, double v)
+{
+    char shown[32];
+    int digits = 1;
+    do
+        snprintf(shown, sizeof shown, "%.*g", digits, v);
+    while (digits++ < 17 && strtod(shown, NULL) != v);
+    text_add(t, shown);
+}
+
 char *job_optimizer_args(const struct job *job)
 {
     const struct optim_info *info = optim_find(job->net.optimizer);
@@ -32,10 +44,11 @@ char *job_optimizer_args(const struct job *job)
         const struct optim_arg *arg = &info->args[i];
         const char *at = (const char *)&job->net.optim + arg->offset;
         const char *comma = t.len ? "," : "";
+        text_addf(&t, "%s%s=", comma, arg->name);
         if (arg->type == OPTIM_ARG_BOOL)
-            text_addf(&t, "%s%s=%s", comma, arg->name, *(const bool *)at ? "true" : "false");
+            text_add(&t, *(const bool *)at ? "true" : "false");
         else
-            text_addf(&t, "%s%s=%.17g", comma, arg->name, *(const double *)(const void *)at);
+            add_number(&t, *(const double *)(const void *)at);
     }
     char *out = text_take(&t);
     text_release(&t);

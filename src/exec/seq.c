@@ -5,17 +5,17 @@
 static bool run(const struct group *g, const struct group_sink *sink, struct error *err)
 {
     sink_begin(sink);
-    struct unit *u = unit_open(&g->options, g->layout.threads, err);
+    struct exec_unit *u = exec_unit_open(&g->options, g->layout.threads, err);
     if (!u)
         return false;
     for (int i = 0; i < g->n_jobs; i++) {
-        if (unit_interrupted(NULL))
+        if (exec_unit_interrupted(NULL))
             sink_not_run(sink, i, JOB_NOT_STARTED, CAUSE_NOT_STARTED);
         else
-            unit_run(u, g->jobs, &i, 1, sink, unit_interrupted, NULL);
+            exec_unit_run(u, g->jobs, &i, 1, sink, exec_unit_interrupted, NULL);
     }
     sink_end(sink);
-    unit_close(u);
+    exec_unit_close(u);
     return true;
 }
 

@@ -6,7 +6,7 @@
 static bool run(const struct group *g, const struct group_sink *sink, struct error *err)
 {
     sink_begin(sink);
-    struct unit *u = unit_open(&g->options, g->layout.threads, err);
+    struct exec_unit *u = exec_unit_open(&g->options, g->layout.threads, err);
     if (!u)
         return false;
     struct waves waves;
@@ -14,8 +14,8 @@ static bool run(const struct group *g, const struct group_sink *sink, struct err
     for (int w = 0; w < waves.n; w++) {
         const int *jobs = waves.order + waves.start[w];
         const int n = waves.start[w + 1] - waves.start[w];
-        if (!unit_interrupted(NULL)) {
-            unit_run(u, g->jobs, jobs, n, sink, unit_interrupted, NULL);
+        if (!exec_unit_interrupted(NULL)) {
+            exec_unit_run(u, g->jobs, jobs, n, sink, exec_unit_interrupted, NULL);
             continue;
         }
         for (int i = 0; i < n; i++)
@@ -23,7 +23,7 @@ static bool run(const struct group *g, const struct group_sink *sink, struct err
     }
     sink_end(sink);
     waves_release(&waves);
-    unit_close(u);
+    exec_unit_close(u);
     return true;
 }
 

@@ -18,14 +18,14 @@ struct loaded_set {
     struct error err;
 };
 
-struct unit {
+struct exec_unit {
     struct engine *engine;
     const struct exec_options *options;
     struct loaded_set *sets;
     int n_sets;
 };
 
-/* A job on its way through unit_run. */
+/* A job on its way through exec_unit_run. */
 struct unit_job {
     int index; /* the caller's */
     const struct job *job;
@@ -45,7 +45,7 @@ struct stack {
 };
 
 struct run {
-    struct unit *unit;
+    struct exec_unit *unit;
     const struct group_sink *sink;
     bool (*should_stop)(void *ctx);
     void *stop_ctx;
@@ -55,18 +55,18 @@ struct run {
     int n_stacks;
 };
 
-struct unit *unit_open(const struct exec_options *options, int threads, struct error *err)
+struct exec_unit *exec_unit_open(const struct exec_options *options, int threads, struct error *err)
 {
     struct engine *engine = engine_open(options->device, threads, err);
     if (!engine)
         return NULL;
-    struct unit *u = xcalloc(1, sizeof *u);
+    struct exec_unit *u = xcalloc(1, sizeof *u);
     u->engine = engine;
     u->options = options;
     return u;
 }
 
-void unit_close(struct unit *u)
+void exec_unit_close(struct exec_unit *u)
 {
     if (!u)
         return;
@@ -79,7 +79,7 @@ void unit_close(struct unit *u)
     free(u);
 }
 
-bool unit_interrupted(void *ctx)
+bool exec_unit_interrupted(void *ctx)
 {
     (void)ctx;
     return os_stop_requested() != 0;
@@ -96,7 +96,7 @@ static void book(const struct run *run, struct unit_job *j, enum phase p, double
 static void finish(const struct run *run, struct unit_job *j)
 {
     struct job_result *r = &j->result;
-    const struct unit *u = run->unit;
+    const struct exec_unit *u = run->unit;
     const int64_t peak = os_peak_rss(0);
     r->t_end_s = clock_now_s();
     r->peak_rss_mb = peak < 0 ? (double)NAN : (double)peak / (1024.0 * 1024.0);
@@ -120,7 +120,7 @@ static void finish_failed(const struct run *run, struct unit_job *j, const struc
 }
 
 /* The set of that name; loads it when it is new (*fresh). */
-static struct loaded_set *find_or_load(struct unit *u, const char *name, bool *fresh)
+static struct loaded_set *find_or_load(struct exec_unit *u, const char *name, bool *fresh)
 {
     *fresh = false;
     for (int i = 0; i < u->n_sets; i++)
@@ -136,7 +136,7 @@ static struct loaded_set *find_or_load(struct unit *u, const char *name, bool *f
 /* Loads every data set the jobs need; the time is booked to all the jobs that wait for it. */
 static void load_data(struct run *run)
 {
-    struct unit *u = run->unit;
+    struct exec_unit *u = run->unit;
     /* Room for all, so that pointers into the list stay good. */
     u->sets = xrealloc(u->sets, (size_t)(u->n_sets + run->n_jobs) * sizeof *u->sets);
     for (int i = 0; i < run->n_jobs; i++) {
@@ -305,8 +305,8 @@ static void train(struct run *run)
     free(buckets);
 }
 
-void unit_run(struct unit *u, const struct job *jobs, const int *which, int n,
-              const struct group_sink *sink, bool (*should_stop)(void *ctx), void *stop_ctx)
+void exec_unit_run(struct exec_unit *u, const struct job *jobs, const int *which, int n,
+                   const struct group_sink *sink, bool (*should_stop)(void *ctx), void *stop_ctx)
 {
     struct run run = {
         .unit = u,

@@ -7,20 +7,21 @@
 
 #include "exec/executor.h"
 
-struct unit;
+struct exec_unit;
 
 /* Opens the engine.  Data sets are loaded at their first use, once for the life of the unit.
  * options are borrowed for the unit's life. */
-struct unit *unit_open(const struct exec_options *options, int threads, struct error *err);
-void unit_close(struct unit *u);
+struct exec_unit *exec_unit_open(const struct exec_options *options, int threads,
+                                 struct error *err);
+void exec_unit_close(struct exec_unit *u);
 
 /* Trains jobs[which[0 .. n-1]], stacking those that can be, and reports each exactly once to the
  * sink's `done` (its `begin` and `end` are the caller's).  should_stop may be NULL. */
-void unit_run(struct unit *u, const struct job *jobs, const int *which, int n,
-              const struct group_sink *sink, bool (*should_stop)(void *ctx), void *stop_ctx);
+void exec_unit_run(struct exec_unit *u, const struct job *jobs, const int *which, int n,
+                   const struct group_sink *sink, bool (*should_stop)(void *ctx), void *stop_ctx);
 
 /* should_stop of the executors that train in the cell's own process. */
-bool unit_interrupted(void *ctx);
+bool exec_unit_interrupted(void *ctx);
 
 /* Reports a job that never ran. */
 void sink_not_run(const struct group_sink *sink, int job, enum job_status status,

@@ -15,10 +15,10 @@ struct worker {
     struct channel channel;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    json_t *inbox;     /* array of messages not taken yet */
-    bool closed;       /* no more will come */
-    atomic_bool stop;  /* the parent is gone: end the training too */
-    struct unit *unit; /* opened with the first job */
+    json_t *inbox;          /* array of messages not taken yet */
+    bool closed;            /* no more will come */
+    atomic_bool stop;       /* the parent is gone: end the training too */
+    struct exec_unit *unit; /* opened with the first job */
     struct exec_options options;
     char *data_root;
     int job; /* the parent's index of the job in work */
@@ -127,7 +127,7 @@ static bool open_unit(struct worker *w, const json_t *msg, struct error *err)
         return true;
     if (!exec_options_from_json(json_object_get(msg, "options"), &w->options, &w->data_root, err))
         return false;
-    w->unit = unit_open(&w->options, w->options.threads, err);
+    w->unit = exec_unit_open(&w->options, w->options.threads, err);
     if (w->unit)
         return true;
     free(w->data_root);
@@ -157,7 +157,7 @@ static void run_job(struct worker *w, const json_t *msg)
         return;
     }
     const int first = 0;
-    unit_run(w->unit, &job, &first, 1, &sink, parent_gone, w);
+    exec_unit_run(w->unit, &job, &first, 1, &sink, parent_gone, w);
     job_release(&job);
 }
 
@@ -205,7 +205,7 @@ int worker_main(void)
         pthread_join(reader, NULL);
     }
     heartbeat_stop(heart);
-    unit_close(w.unit);
+    exec_unit_close(w.unit);
     log_set_sink(NULL, NULL);
     channel_release(&w.channel);
     json_decref(w.inbox);
