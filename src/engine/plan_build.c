@@ -397,14 +397,15 @@ static bool check_request(const struct graph *g, int32_t batch, const struct tas
     return true;
 }
 
-struct plan *plan_build(const struct graph *g, int32_t batch, const struct task_info *task,
-                        enum optim_kind optim, int32_t n_slots, struct error *err)
+struct plan *plan_build_sharded(const struct graph *g, int32_t batch, int32_t rows_per_shard,
+                                const struct task_info *task, enum optim_kind optim,
+                                int32_t n_slots, struct error *err)
 {
     if (!check_request(g, batch, task, err))
         return NULL;
     struct plan *plan = xcalloc(1, sizeof *plan);
     plan->batch = batch;
-    plan->rows_per_shard = plan_rows_per_shard(graph_macs(g), batch);
+    plan->rows_per_shard = rows_per_shard;
     plan->n_shards = (batch + plan->rows_per_shard - 1) / plan->rows_per_shard;
     plan->n_chunks = (int32_t)((g->param_floats + PLAN_CHUNK - 1) / PLAN_CHUNK);
     plan->n_outputs = g->nodes[g->output].out.d[0];
@@ -422,6 +423,13 @@ struct plan *plan_build(const struct graph *g, int32_t batch, const struct task_
     plan->lane_floats = plan->shard_grads + (size_t)plan->n_shards * g->param_floats;
     plan->hash = plan_hash(plan);
     return plan;
+}
+
+struct plan *plan_build(const struct graph *g, int32_t batch, const struct task_info *task,
+                        enum optim_kind optim, int32_t n_slots, struct error *err)
+{
+    return plan_build_sharded(g, batch, plan_rows_per_shard(graph_macs(g), batch), task, optim,
+                              n_slots, err);
 }
 
 static void release_program(struct plan_program *p)

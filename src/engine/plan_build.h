@@ -23,6 +23,10 @@ int32_t plan_rows_per_shard(double macs, int32_t batch);
  * planned.  Caller frees with plan_free; nothing of `g` is kept. */
 struct plan *plan_build(const struct graph *g, int32_t batch, const struct task_info *task,
                         enum optim_kind optim, int32_t n_slots, struct error *err);
+/* The same with shards of a given size: for tests that want several shards of a tiny network. */
+struct plan *plan_build_sharded(const struct graph *g, int32_t batch, int32_t rows_per_shard,
+                                const struct task_info *task, enum optim_kind optim,
+                                int32_t n_slots, struct error *err);
 void plan_free(struct plan *plan);
 
 /* Proves what backends rely on, from the declared effects alone:

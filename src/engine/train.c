@@ -127,6 +127,22 @@ static void say_result(struct model_state *m, enum model_status status)
     unlock_events(m);
 }
 
+/* Position in epochs; of several threads that find the next report due, one makes it. */
+static void say_progress(struct model_state *m, double epochs_done, int64_t rows, double loss_sum)
+{
+    const int64_t now = clock_now_ns();
+    int64_t due = atomic_load_explicit(&m->next_progress_ns, memory_order_relaxed);
+    if (now < due || rows < 1 ||
+        !atomic_compare_exchange_strong(&m->next_progress_ns, &due, now + PROGRESS_EVERY_NS))
+        return;
+    const struct engine_events *e = lock_events(m);
+    const double spent_s = (double)now * 1e-9 - m->pass_start_s;
+    if (e->progress)
+        e->progress(e->ctx, m->bucket, m->k, epochs_done,
+                    spent_s > 0 ? (double)rows / spent_s : 0.0, loss_sum / (double)rows);
+    unlock_events(m);
+}
+
 static void finish(struct model_state *m, enum model_status status)
 {
     if (m->report_due)
@@ -164,6 +180,7 @@ static void epoch_done(struct model_state *m, const struct pass *pass, const str
                                       .val_loss = NAN,
                                       .score = NAN};
     m->report_due = true;
+    say_progress(m, m->epoch, r->sums.n, r->sums.loss_sum);
     if (!isfinite(r->sums.loss_sum))
         finish(m, MODEL_DIVERGED);
     else if (!m->bucket->eval_each_epoch)
@@ -213,20 +230,7 @@ void train_tick(void *ctx, const struct model_run *run, const struct pass *pass,
                 double loss_sum)
 {
     (void)ctx;
-    struct model_state *m = run->ctx;
-    const int64_t now = clock_now_ns();
-    int64_t due = atomic_load_explicit(&m->next_progress_ns, memory_order_relaxed);
-    if (pass->kind != PASS_TRAIN || now < due || rows_done < 1)
-        return;
-    /* Of several threads that find it due, one reports. */
-    if (!atomic_compare_exchange_strong(&m->next_progress_ns, &due, now + PROGRESS_EVERY_NS))
-        return;
-    const struct engine_events *e = lock_events(m);
-    if (e->progress) {
-        const double spent_s = (double)now * 1e-9 - m->pass_start_s;
-        const double part = (double)rows_done / (double)pass->n_rows;
-        e->progress(e->ctx, m->bucket, m->k, (double)(pass->epoch - 1) + part,
-                    spent_s > 0 ? (double)rows_done / spent_s : 0.0, loss_sum / (double)rows_done);
-    }
-    unlock_events(m);
+    const double part = (double)rows_done / (double)pass->n_rows;
+    if (pass->kind == PASS_TRAIN)
+        say_progress(run->ctx, (double)(pass->epoch - 1) + part, rows_done, loss_sum);
 }

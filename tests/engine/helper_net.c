@@ -1,10 +1,11 @@
 #include "helper_net.h"
 
-void net_open(struct net *n, struct graph *g, const char *task, int batch, int threads)
+void net_open(struct net *n, struct graph *g, const char *task, int batch, int rows_per_shard,
+              int threads)
 {
     struct error err = ERROR_INIT;
     n->g = g;
-    n->plan = plan_build(g, batch, task_find(task), OPTIM_SGD, 1, &err);
+    n->plan = plan_build_sharded(g, batch, rows_per_shard, task_find(task), OPTIM_SGD, 1, &err);
     if (!n->plan || !plan_check(n->plan, &err))
         fail_msg("%s", err.text);
     n->device = backend_cpu.open(threads, &err);

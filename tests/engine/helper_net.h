@@ -15,7 +15,8 @@ struct net {
 };
 
 /* SGD with a momentum slot: after the first update the slot is the gradient itself. */
-void net_open(struct net *n, struct graph *g, const char *task, int batch, int threads);
+void net_open(struct net *n, struct graph *g, const char *task, int batch, int rows_per_shard,
+              int threads);
 void net_close(struct net *n);
 
 /* One pass over rows 0..n_rows-1 of a source.  Training starts at update `first`. */

@@ -85,7 +85,7 @@ static void fill_weights(struct fixture *f)
     }
 }
 
-static void open_fixture(struct fixture *f, const char *file, const char *model)
+static void open_fixture(struct fixture *f, const char *file, const char *model, int rows_per_shard)
 {
     struct error err = ERROR_INIT;
     f->golden = load(file);
@@ -103,7 +103,8 @@ static void open_fixture(struct fixture *f, const char *file, const char *model)
         if (g->nodes[i].op == OP_DROPOUT)
             g->nodes[i].attr.p = 0.0f;
     f->rows = json_integer_value(json_object_get(f->golden, "batch"));
-    net_open(&f->net, g, n_outputs == 1 ? "regression" : "classification", (int)f->rows, 1);
+    net_open(&f->net, g, n_outputs == 1 ? "regression" : "classification", (int)f->rows,
+             rows_per_shard, 2);
     fill_data(f, shape, n_outputs);
     f->params = calloc(f->net.plan->param_floats, sizeof *f->params);
     f->slots = calloc(f->net.plan->param_floats, sizeof *f->slots);
@@ -217,10 +218,11 @@ static void check_close(double a, double b, const char *what)
         fail_msg("%s: %.9g, PyTorch %.9g", what, a, b);
 }
 
-static void check_network(const char *file, const char *model)
+/* rows_per_shard: the numbers must come out whether a batch is one shard or several. */
+static void check_shards(const char *file, const char *model, int rows_per_shard)
 {
     struct fixture f;
-    open_fixture(&f, file, model);
+    open_fixture(&f, file, model, rows_per_shard);
     const json_t *losses = json_object_get(f.golden, "losses");
     const double n = (double)f.rows;
     for (int step = 0; step < 3; step++) {
@@ -244,6 +246,13 @@ static void check_network(const char *file, const char *model)
                 loss_of_logits(&f, json_object_get(f.golden, "eval_logits_after")),
                 "evaluation loss after three steps");
     close_fixture(&f);
+}
+
+static void check_network(const char *file, const char *model)
+{
+    check_shards(file, model, 8);
+    check_shards(file, model, 2);
+    check_shards(file, model, 1);
 }
 
 static void test_mlp(void **state)

@@ -24,7 +24,7 @@ static struct setup *setup_new(int n)
                                 .seed = 10 + (uint64_t)i,
                                 .split = {.kind = SPLIT_HOLDOUT, .seed = 3, .fraction = 0.2},
                                 .epochs = 2,
-                                .optim = optim_defaults("sgd", 0.1)};
+                                .optim = optim_defaults("sgd", 0.3)};
     s->spec = (struct bucket_spec){.data = s->data,
                                    .train_limit = 120,
                                    .model = "mlp",
@@ -67,7 +67,7 @@ static void test_reports(void **state)
         for (int i = 0; i < 2; i++) {
             assert_int_equal(m->epochs[i].epoch, i + 1);
             assert_int_equal(m->epochs[i].epochs, 2);
-            assert_true(m->epochs[i].lr == 0.1);
+            assert_true(m->epochs[i].lr == 0.3);
             assert_true(m->epochs[i].t_end_s >= m->epochs[i].t_start_s);
             assert_true(isnan(m->epochs[i].val_loss) && isnan(m->epochs[i].score));
         }
