@@ -31,18 +31,39 @@ static bool only_relu_reads(const struct plan_program *p, int32_t at)
     return true;
 }
 
-static bool is_relu_region(const struct bucket_use *use, const struct plan_program *p, int32_t at,
-                           int32_t end, const struct cpu_kernel *kernel)
+/* In floats from the start of the lane; a batch of rows, all shards' parts. */
+static bool apart(const struct plan *plan, const struct plan_program *p, int32_t a, int32_t b)
+{
+    const struct plan_buffer *x[2] = {&p->buffers[a], &p->buffers[b]};
+    size_t size[2];
+    for (int i = 0; i < 2; i++)
+        size[i] = x[i]->floats * (size_t)(x[i]->kind == BUFFER_ROWS    ? plan->batch
+                                          : x[i]->kind == BUFFER_SHARD ? plan->n_shards
+                                                                       : 1);
+    return x[0]->offset + size[0] <= x[1]->offset || x[1]->offset + size[1] <= x[0]->offset;
+}
+
+/* The relu's result is written one step earlier than planned: not over what that step reads. */
+static bool may_write_early(const struct plan *plan, const struct plan_program *p,
+                            const struct plan_step *s, const struct plan_step *relu)
+{
+    return apart(plan, p, s->x[0], relu->y) &&
+           (s->partial < 0 || apart(plan, p, s->partial, relu->y));
+}
+
+static bool is_relu_region(const struct bucket_use *use, const struct plan *plan,
+                           const struct plan_program *p, int32_t at, int32_t end,
+                           const struct cpu_kernel *kernel)
 {
     if (!use->fuse || !kernel->fuses_relu || at + 1 >= end)
         return false;
     const struct plan_step *s = &p->steps[at], *next = s + 1;
     return next->kind == STEP_FORWARD && next->op == OP_RELU && next->x[0] == s->y &&
-           only_relu_reads(p, at);
+           (next->y == s->y || (only_relu_reads(p, at) && may_write_early(plan, p, s, next)));
 }
 
-static bool compile_stage(const struct bucket_use *use, const struct plan_stage *stage,
-                          struct exec_program *e, struct error *err)
+static bool compile_stage(const struct bucket_use *use, const struct plan *plan,
+                          const struct plan_stage *stage, struct exec_program *e, struct error *err)
 {
     const struct plan_program *p = e->plan;
     const int32_t end = stage->first_step + stage->n_steps;
@@ -58,7 +79,7 @@ static bool compile_stage(const struct bucket_use *use, const struct plan_stage 
         if (!x->kernel)
             return error_set(err, ERROR_INTERNAL, "the cpu has no kernel for step %d (kind %d, %s)",
                              i, (int)s->kind, op_infos[s->op].name);
-        if (is_relu_region(use, p, i, end, x->kernel)) {
+        if (is_relu_region(use, plan, p, i, end, x->kernel)) {
             x->relu = true;
             x->y = s[1].y;
             i++;
@@ -68,8 +89,8 @@ static bool compile_stage(const struct bucket_use *use, const struct plan_stage 
     return true;
 }
 
-static bool compile_program(const struct bucket_use *use, const struct plan_program *p,
-                            struct exec_program *e, struct error *err)
+static bool compile_program(const struct bucket_use *use, const struct plan *plan,
+                            const struct plan_program *p, struct exec_program *e, struct error *err)
 {
     e->plan = p;
     e->steps = calloc((size_t)p->n_steps + 1, sizeof *e->steps);
@@ -77,7 +98,7 @@ static bool compile_program(const struct bucket_use *use, const struct plan_prog
     if (!e->steps || !e->stages)
         return error_set(err, ERROR_SYSTEM, "out of memory for a program of %d steps", p->n_steps);
     for (int32_t i = 0; i < p->n_stages; i++)
-        if (!compile_stage(use, &p->stages[i], e, err))
+        if (!compile_stage(use, plan, &p->stages[i], e, err))
             return false;
     return true;
 }
@@ -157,8 +178,8 @@ bool bucket_init(struct backend_bucket *b, const struct bucket_use *use, const s
     b->lanes = b->slices + (size_t)n_models * b->slice_stride;
     b->scratch = b->lanes + (size_t)b->n_lanes * b->lane_stride;
     b->claims = (_Atomic uint64_t *)(b->scratch + (size_t)use->threads * b->scratch_stride);
-    return compile_program(use, &plan->train, &b->train, err) &&
-           compile_program(use, &plan->eval, &b->eval, err);
+    return compile_program(use, plan, &plan->train, &b->train, err) &&
+           compile_program(use, plan, &plan->eval, &b->eval, err);
 }
 
 void bucket_release(struct backend_bucket *b)

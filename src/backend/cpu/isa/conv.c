@@ -298,7 +298,7 @@ static void turn_weights(const struct op_call *c, float *to)
     for (int32_t k = 0; k < s->attr.groups; k++)
         for (int32_t t = taps - 1; t >= 0; t--, to += (size_t)inner * (size_t)outer)
             ISA_FN(transpose)
-            (c->param[0] + (size_t)t * block + k * outer, s->out.d[2], inner, outer, to);
+    (c->param[0] + (size_t)t * block + k * outer, s->out.d[2], inner, outer, to);
 }
 
 static void data_gradient(const struct op_call *c)
@@ -320,8 +320,8 @@ static void backward(const struct op_call *c)
     weight_gradient(c);
     if (c->grad[1])
         ISA_FN(column_sums)
-        (c->dy, (size_t)c->rows * (size_t)(c->step->out.d[0] * c->step->out.d[1]),
-         c->step->out.d[2], c->grad[1]);
+    (c->dy, (size_t)c->rows * (size_t)(c->step->out.d[0] * c->step->out.d[1]), c->step->out.d[2],
+     c->grad[1]);
     if (c->dx)
         data_gradient(c);
 }
