@@ -178,7 +178,7 @@ static bool init_models(struct bucket *b, const struct bucket_spec *spec, struct
         m->bucket = b;
         m->k = k;
         m->spec = spec->models[k];
-        m->spec.job_id = xstrdup(spec->models[k].job_id);
+        m->spec.job_id = m->job_id = xstrdup(spec->models[k].job_id);
         m->split = find_split(b, spec, &m->spec, err);
         ok = m->split != NULL;
         if (!ok)
@@ -228,7 +228,7 @@ void bucket_free(struct bucket *b)
     if (b->memory)
         b->engine->backend->bucket_free(b->memory);
     for (int32_t k = 0; k < b->n_models; k++) {
-        free((char *)(uintptr_t)b->models[k].spec.job_id);
+        free(b->models[k].job_id);
         free(b->models[k].order);
     }
     for (int32_t i = 0; i < b->n_splits; i++)

@@ -29,7 +29,8 @@ struct run_context;
 struct model_state {
     struct bucket *bucket;
     int32_t k;
-    struct train_spec spec; /* job_id is the bucket's own copy */
+    struct train_spec spec;
+    char *job_id; /* spec's, owned */
     const struct shared_split *split;
     uint32_t *order; /* of the epoch being trained: split.n_train ids */
 

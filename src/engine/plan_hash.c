@@ -65,16 +65,15 @@ static void mix_program(uint64_t *h, const struct plan_program *p)
 uint64_t plan_hash(const struct plan *plan)
 {
     uint64_t h = 0xcbf29ce484222325u;
-    const int64_t sizes[] = {plan->batch,
-                             plan->rows_per_shard,
-                             plan->n_chunks,
-                             plan->n_outputs,
-                             plan->optim,
-                             PLAN_CHUNK,
-                             plan->n_shards,
-                             (int64_t)plan->param_floats,
-                             (int64_t)plan->buffer_floats};
-    mix(&h, sizes, sizeof sizes);
+    mix_int(&h, plan->batch);
+    mix_int(&h, plan->rows_per_shard);
+    mix_int(&h, plan->n_shards);
+    mix_int(&h, plan->n_chunks);
+    mix_int(&h, PLAN_CHUNK);
+    mix_int(&h, plan->n_outputs);
+    mix_int(&h, plan->optim);
+    mix_int(&h, (int64_t)plan->param_floats);
+    mix_int(&h, (int64_t)plan->buffer_floats);
     mix(&h, plan->task->name, strlen(plan->task->name));
     mix_shape(&h, &plan->in);
     mix_program(&h, &plan->train);

@@ -91,10 +91,14 @@ static bool parse_tensor(struct safetensor *t, const char *name, const json_t *e
     return true;
 }
 
+struct extent {
+    size_t begin, size;
+    const char *name;
+};
+
 static int by_begin(const void *a, const void *b)
 {
-    const struct safetensor *const x = *(const struct safetensor *const *)a;
-    const struct safetensor *const y = *(const struct safetensor *const *)b;
+    const struct extent *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return (x->size > y->size) - (x->size < y->size);
@@ -103,19 +107,19 @@ static int by_begin(const void *a, const void *b)
 /* Every byte of the data belongs to exactly one tensor. */
 static bool check_tiling(const struct safetensors *st, size_t data_len, struct error *err)
 {
-    const struct safetensor **sorted = xcalloc((size_t)st->n + 1, sizeof(struct safetensor *));
+    struct extent *sorted = xcalloc((size_t)st->n + 1, sizeof *sorted);
     for (int32_t i = 0; i < st->n; i++)
-        sorted[i] = &st->tensors[i];
+        sorted[i] = (struct extent){st->tensors[i].begin, st->tensors[i].size, st->tensors[i].name};
     qsort(sorted, (size_t)st->n, sizeof *sorted, by_begin);
     size_t at = 0;
     bool ok = true;
     for (int32_t i = 0; ok && i < st->n; i++) {
-        if (sorted[i]->begin != at)
+        if (sorted[i].begin != at)
             ok = error_set(err, ERROR_DATA,
                            "safetensors: tensor '%.80s' starts at byte %zu of the data, expected "
                            "%zu: tensors overlap or leave a gap",
-                           sorted[i]->name, sorted[i]->begin, at);
-        at = sorted[i]->begin + sorted[i]->size;
+                           sorted[i].name, sorted[i].begin, at);
+        at = sorted[i].begin + sorted[i].size;
     }
     if (ok && at != data_len)
         ok = error_set(err, ERROR_DATA, "safetensors: %zu bytes of data, the header speaks of %zu",
@@ -124,13 +128,13 @@ static bool check_tiling(const struct safetensors *st, size_t data_len, struct e
     return ok;
 }
 
-static bool check_metadata(const json_t *metadata, struct error *err)
+static bool check_metadata(json_t *metadata, struct error *err)
 {
     const char *key;
     json_t *value;
     if (metadata && !json_is_object(metadata))
         return error_set(err, ERROR_DATA, "safetensors: __metadata__ is not an object");
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, value)
+    json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
             return error_set(err, ERROR_DATA, "safetensors: __metadata__ '%.80s' is not a string",
@@ -247,13 +251,12 @@ bool safetensors_finish(struct safetensors_writer *w, void **out, size_t *len, s
     json_decref(all);
     if (!json)
         return error_set(err, ERROR_SYSTEM, "safetensors: no memory for the header");
-    const size_t json_len = strlen(json);
-    const uint64_t n = (json_len + 7) / 8 * 8;
+    const uint64_t n = (strlen(json) + 7) / 8 * 8;
     *len = 8 + (size_t)n + w->data.len;
-    char *bytes = xmalloc(*len);
+    char *bytes = xmalloc(*len + 1);
     memcpy(bytes, &n, 8);
-    memcpy(bytes + 8, json, json_len);
-    memset(bytes + 8 + json_len, ' ', (size_t)n - json_len);
+    /* Left-aligned in n characters: blanks pad the header. */
+    snprintf(bytes + 8, (size_t)n + 1, "%-*s", (int)n, json);
     memcpy(bytes + 8 + n, w->data.data, w->data.len);
     free(json);
     *out = bytes;
