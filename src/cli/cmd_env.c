@@ -37,7 +37,7 @@ static void print_as_table(void)
         print_table_add(&t, env_source(i));
         print_table_add(&t, env_vars[i].meaning);
     }
-    table_print(&t, stdout);
+    print_table_show(&t, stdout);
     print_table_release(&t);
 }
 

@@ -177,8 +177,8 @@ static void print_people(const struct experiment *const *list, int32_t n)
     struct table t;
     fill_table(&t, list, n);
     const int width = terminal_width(stdout);
-    if (width == 0 || table_width(&t) <= width)
-        table_print(&t, stdout);
+    if (width == 0 || print_table_width(&t) <= width)
+        print_table_show(&t, stdout);
     else
         print_narrow(list, n);
     print_table_release(&t);

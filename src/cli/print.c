@@ -147,7 +147,7 @@ static void widths(const struct table *t, int *width)
     }
 }
 
-int table_width(const struct table *t)
+int print_table_width(const struct table *t)
 {
     int width[MAX_COLUMNS], sum = 2 * (t->n_columns - 1);
     widths(t, width);
@@ -156,7 +156,7 @@ int table_width(const struct table *t)
     return sum;
 }
 
-void table_print(const struct table *t, FILE *out)
+void print_table_show(const struct table *t, FILE *out)
 {
     int width[MAX_COLUMNS];
     widths(t, width);

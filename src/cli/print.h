@@ -20,8 +20,8 @@ struct table {
 void print_table_init(struct table *t, int n_columns);
 void print_table_release(struct table *t);
 void print_table_add(struct table *t, const char *cell);
-int table_width(const struct table *t);
-void table_print(const struct table *t, FILE *out);
+int print_table_width(const struct table *t);
+void print_table_show(const struct table *t, FILE *out);
 
 /* Columns of the terminal, 0 when out is none. */
 int terminal_width(FILE *out);

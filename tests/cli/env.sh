@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # fugue env
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 export HOME=$work/home
 unset XDG_CACHE_HOME XDG_DATA_HOME
@@ -24,7 +25,7 @@ expect_json 'd["FUGUE_DATA_DIR"]["value"]' "$work/home/sets"
 # Blank is unset.  A copy outside the build tree has the defaults of an installed one.
 cp "$fugue" "$work/fugue"
 fugue=$work/fugue
-export FUGUE_DATA_DIR="  " FUGUE_RUNS_DIR= FUGUE_OFFLINE=
+export FUGUE_DATA_DIR="  " FUGUE_RUNS_DIR="" FUGUE_OFFLINE=""
 unset FUGUE_REGISTRY_DIR
 expect 0 env
 has_row "FUGUE_DATA_DIR $work/home/.cache/fugue/data default"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Command lines that cannot be used as written: exit code 2, a sentence, nothing on stdout.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 refused() {
@@ -45,10 +46,10 @@ expect 0 list --exp D01 --
 in_stdout "D01"
 
 # A word of any length and any bytes is answered, not swallowed.
-long=$(printf 'x%.0s' $(seq 1 5000))
-refused "unknown command 'xxx" "$long"
-refused "unknown experiment 'xxx" list --exp "$long"
-refused "unknown option '--xxx" list "--$long"
+long=$(printf 'z%.0s' $(seq 1 5000))
+refused "unknown command 'zzz" "$long"
+refused "unknown experiment 'zzz" list --exp "$long"
+refused "unknown option '--zzz" list "--$long"
 refused "unknown experiment" list --exp "$(printf '\377\376')"
 
 finish

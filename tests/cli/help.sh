@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # --help, help, --version, and what is said without a command.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 expect 2

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the command-line tests share: sourced, never run by itself.
 # Each test runs the real binary in a folder of its own, with the environment's FUGUE_* unset.
 set -uo pipefail

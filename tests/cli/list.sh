@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # fugue list
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 row() {

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2086,SC2181
 # A closed pipe ends quietly; any other write error on stdout is a failure.
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 for words in "list" "list --json" "validate --exp D01" "env" "--help" "help list" "--version"; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # fugue validate
+# shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # What this version does not have yet is an error: it cannot be run.
