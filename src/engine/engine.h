@@ -49,15 +49,18 @@ struct epoch_report {
     double val_loss, score;    /* NaN unless eval_each_epoch: score of the validation set */
 };
 
-enum model_status { MODEL_OK, MODEL_DIVERGED /* a loss became non-finite */, MODEL_INTERRUPTED };
+/* DIVERGED: an epoch's loss or an evaluation is not finite; the model ends there (epochs_run counts
+ * that epoch, whose report was made).  INTERRUPTED: should_stop turned true; a model stopped
+ * between epochs goes on at the next engine_run, one stopped inside an epoch cannot. */
+enum model_status { MODEL_OK, MODEL_DIVERGED, MODEL_INTERRUPTED };
 
 struct model_result {
     enum model_status status;
     int32_t epochs_run;
-    int64_t total_samples;                               /* samples really trained on */
-    double train_s, eval_s;                              /* time in this model's own passes */
-    double train_loss, train_score, val_loss, val_score; /* after training, without augmentation;
-                                    NaN when not evaluated */
+    int64_t total_samples;  /* samples really trained on, in this bucket */
+    double train_s, eval_s; /* time in this model's own passes */
+    /* After training, without augmentation; NaN when not evaluated. */
+    double train_loss, train_score, val_loss, val_score;
     int64_t n_train, n_val;
     const char *val_source;
 };
@@ -70,7 +73,8 @@ struct engine_events {
     /* A model spent [t_start_s, t_end_s] in a phase (TRAIN and EVAL; the caller books the rest). */
     void (*phase)(void *ctx, const struct bucket *b, int model, enum phase phase, double t_start_s,
                   double t_end_s);
-    /* A few times a second at most: position in epochs (2.4 of 10), samples/s, running loss. */
+    /* At most ten times a second and model, within long epochs and at the end of short ones:
+     * position in epochs (2.4 of 10), samples/s and mean loss of the epoch so far. */
     void (*progress)(void *ctx, const struct bucket *b, int model, double epochs_done,
                      double samples_per_s, double loss);
     bool (*should_stop)(void *ctx); /* may be called concurrently */

@@ -90,6 +90,9 @@ static void on_phase(void *ctx, const struct bucket *b, int model, enum phase ph
         m->n_train_passes++;
     else
         m->n_eval_passes++;
+    r->n_train_passes += phase == PHASE_TRAIN;
+    if (r->stop_after_train_passes > 0 && r->n_train_passes >= r->stop_after_train_passes)
+        r->stop = true;
     leave(r);
 }
 

@@ -48,8 +48,9 @@ struct recorder {
     struct model_record model[RECORD_MODELS]; /* of one bucket */
     struct bucket *const *buckets;            /* several: model k of bucket i is i * 8 + k */
     int n_buckets;
-    int stop_after_epochs; /* should_stop turns true after so many epoch events; 0: never */
-    int n_epochs;
+    int stop_after_epochs;       /* should_stop turns true after so many epoch events; 0: never */
+    int stop_after_train_passes; /* the same, before the epoch is reported */
+    int n_epochs, n_train_passes;
     volatile bool stop;
     int inside; /* events at the same time: must stay below 2 */
     bool overlapped;

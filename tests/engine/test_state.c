@@ -83,6 +83,16 @@ static void check_moves(const char *optimizer)
     }
     assert_int_equal(state.len, end.len);
     assert_memory_equal(state.data, end.data, end.len);
+
+    /* A state at the last epoch: nothing to train, the evaluations are still due. */
+    b = cnn_bucket(e, d, optimizer, 1, 1, 4);
+    assert_true(bucket_import(b, 0, end.data, end.len, &err));
+    memset(parts, 0, sizeof *parts);
+    run_buckets(e, &b, 1, &events);
+    assert_int_equal(parts->model[0].n_train_passes, 0);
+    assert_int_equal(parts->model[0].n_results, 1);
+    assert_true(parts->model[0].result.val_loss == whole->model[1].result.val_loss);
+    bucket_free(b);
     free(state.data);
     free(end.data);
     free(whole);

@@ -267,6 +267,38 @@ static void test_interrupted(void **state)
     setup_free(s);
 }
 
+/* Stopped between an epoch and its validation: the epoch is reported without, and nothing is lost.
+ */
+static void test_interrupted_before_validation(void **state)
+{
+    (void)state;
+    struct setup *s = setup_new(1);
+    s->spec.eval_each_epoch = true;
+    s->jobs[0].epochs = 4;
+    struct recorder *whole = calloc(1, sizeof *whole), *r = calloc(1, sizeof *r);
+    bucket_free(run_recorded(s, whole));
+    r->stop_after_train_passes = 2;
+    struct bucket *b = run_recorded(s, r);
+    const struct model_record *m = &r->model[0];
+    assert_int_equal(m->n_epochs, 2);
+    assert_true(m->epochs[1].train_loss == whole->model[0].epochs[1].train_loss);
+    assert_true(isfinite(m->epochs[0].val_loss) && isnan(m->epochs[1].val_loss));
+    assert_int_equal(m->result.status, MODEL_INTERRUPTED);
+    assert_int_equal(m->result.epochs_run, 2);
+    const struct blob blob = export_model(b, 0);
+    free(blob.data);
+    memset(r, 0, sizeof *r);
+    const struct engine_events events = recorder_events(r);
+    run_buckets(s->engine, &b, 1, &events);
+    assert_int_equal(m->n_epochs, 2);
+    assert_int_equal(m->epochs[0].epoch, 3);
+    assert_same_result(&m->result, &whole->model[0].result);
+    free(r);
+    free(whole);
+    bucket_free(b);
+    setup_free(s);
+}
+
 static void test_stopped_before_it_began(void **state)
 {
     (void)state;
@@ -379,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_divergence_in_the_last_update),
         cmocka_unit_test(test_early_finisher),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_interrupted_before_validation),
         cmocka_unit_test(test_stopped_before_it_began),
         cmocka_unit_test(test_specifications_that_cannot_work),
         cmocka_unit_test(test_bytes),
