@@ -110,6 +110,9 @@ struct executor_info {
                   struct error *err);
     void (*layout)(const struct job *jobs, int32_t n, const struct exec_options *o,
                    struct layout *out);
+    /* Which jobs train stacked together: group[i] is the number of job i's bucket, by first
+     * appearance; returns how many there are.  NULL: every job trains by itself. */
+    int (*buckets)(const struct job *jobs, int n, int *group);
     /* False only when nothing could be run at all; failed jobs are results. */
     bool (*run)(const struct group *g, const struct group_sink *sink, struct error *err);
 };

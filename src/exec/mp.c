@@ -346,16 +346,17 @@ static void interrupt(struct mp *mp)
         sink_not_run(mp->sink, mp->next, JOB_NOT_STARTED, CAUSE_NOT_STARTED);
 }
 
-static void say_layout(const struct layout *l)
+static void say_layout(const struct group *g)
 {
-    if (l->source == layout_source_default)
+    const struct layout *l = &g->layout;
+    if (l->source == layout_source_default && g->n_jobs > 1)
         log_msg(LOG_WARNING,
-                "mp: %d worker processes at once, as many as jobs and cores allow: there is no "
+                "mp: %d worker process%s at once, as many as jobs and cores allow: there is no "
                 "resource profile to estimate from (--max-parallel N says otherwise)",
-                l->max_parallel);
+                l->max_parallel, l->max_parallel == 1 ? "" : "es");
     if (l->max_parallel > l->threads)
-        log_msg(LOG_WARNING, "mp: %d worker processes of one thread each share %d threads",
-                l->max_parallel, l->threads);
+        log_msg(LOG_WARNING, "mp: %d worker processes of one thread each share %d thread%s",
+                l->max_parallel, l->threads, l->threads == 1 ? "" : "s");
 }
 
 static bool run(const struct group *g, const struct group_sink *sink, struct error *err)
@@ -370,7 +371,7 @@ static bool run(const struct group *g, const struct group_sink *sink, struct err
         .left = g->n_jobs,
     };
     struct pollfd *polled = xcalloc(2 * (size_t)n + 1, sizeof *polled);
-    say_layout(&g->layout);
+    say_layout(g);
     sink_begin(sink);
     for (int i = 0; i < n; i++) {
         mp.workers[i] = (struct mp_worker){

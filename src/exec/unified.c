@@ -1,7 +1,10 @@
 /* All jobs in the cell's own process as buckets of stacked models. */
+#include "base/text.h"
 #include "exec/stacking.h"
 #include "exec/strategies.h"
 #include "exec/unit.h"
+
+#include <stdlib.h>
 
 static bool run(const struct group *g, const struct group_sink *sink, struct error *err)
 {
@@ -27,6 +30,16 @@ static bool run(const struct group *g, const struct group_sink *sink, struct err
     return true;
 }
 
+static int buckets(const struct job *jobs, int n, int *group)
+{
+    int *all = xmalloc(((size_t)n + 1) * sizeof *all);
+    for (int i = 0; i < n; i++)
+        all[i] = i;
+    const int count = stacking_groups(jobs, all, n, group);
+    free(all);
+    return count;
+}
+
 static const char *const no_columns[] = {NULL};
 
 const struct executor_info executor_unified_model = {
@@ -39,5 +52,6 @@ const struct executor_info executor_unified_model = {
     .columns = no_columns,
     .check = executor_check_common,
     .layout = layout_unified_model,
+    .buckets = buckets,
     .run = run,
 };
