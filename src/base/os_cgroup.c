@@ -7,24 +7,25 @@
 
 #define SMALL_FILE 65536
 
-/* First line of a control file, malloc'd; NULL when it is not there. */
-static char *read_line(const char *folder, const char *file)
+/* First line of a control file, malloc'd; false when it is not there. */
+static bool read_line(const char *folder, const char *file, char **line)
 {
-    char *path = path_join(folder, file), *text = NULL;
+    char *path = path_join(folder, file);
     size_t len;
-    if (file_read(path, SMALL_FILE, &text, &len, NULL))
-        text[strcspn(text, "\n")] = '\0';
-    else
-        text = NULL;
+    const bool ok = file_read(path, SMALL_FILE, line, &len, NULL);
+    if (ok)
+        (*line)[strcspn(*line, "\n")] = '\0';
     free(path);
-    return text;
+    return ok;
 }
 
 /* A control file that holds one number; false for "max" and where there is none. */
 static bool read_number(const char *folder, const char *file, int64_t *out)
 {
-    char *line = read_line(folder, file);
-    const bool ok = line && text_to_int64(line, out);
+    char *line;
+    if (!read_line(folder, file, &line))
+        return false;
+    const bool ok = text_to_int64(line, out);
     free(line);
     return ok;
 }
@@ -61,8 +62,10 @@ static void keep_least(double *least, double v)
 
 static void cpu_v2(const char *folder, double *least)
 {
-    char *line = read_line(folder, "cpu.max");
-    char *blank = line ? strchr(line, ' ') : NULL;
+    char *line;
+    if (!read_line(folder, "cpu.max", &line))
+        return;
+    char *blank = strchr(line, ' ');
     int64_t quota, period;
     if (blank) {
         *blank = '\0';
