@@ -145,7 +145,9 @@ char *csv_line(const char *const *cells, int n)
     text_init(&line);
     for (int i = 0; i < n; i++)
         csv_add_cell(&line, cells[i], i == 0);
-    return text_take(&line);
+    char *whole = text_take(&line);
+    text_release(&line);
+    return whole;
 }
 
 /* The shortest digits that read back equal: "d.ddde+XX" taken apart. */

@@ -17,6 +17,8 @@
 /* A fresh folder, its name in *state; removed with all in it afterwards. */
 int make_folder(void **state);
 int remove_folder(void **state);
+/* In memory where there is such a place: fsync costs nothing there, so that races are likelier. */
+int make_fast_folder(void **state);
 
 /* Whole content, malloc'd; fails the test when it cannot be read. */
 char *content(const char *folder, const char *name);

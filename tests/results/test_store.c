@@ -18,7 +18,9 @@ static char *header_of(enum results_file file)
     for (int i = 0; i < column_tables[file].n; i++)
         csv_add_cell(&t, column_tables[file].columns[i].name, i == 0);
     csv_end_line(&t);
-    return text_take(&t);
+    char *whole = text_take(&t);
+    text_release(&t);
+    return whole;
 }
 
 static void a_journal_line_is_one_json_object(void **state)
@@ -161,6 +163,29 @@ static void rows_appended_before_a_death_are_not_doubled(void **state)
     results_close(r);
 }
 
+/* A journal put together by hand (two folders merged, say) keeps its inode and grows. */
+static void a_journal_changed_in_its_midst_is_read_again(void **state)
+{
+    struct results *r = open_ok(*state);
+    add_job_ok(r, "g", "a", 1);
+    add_job_ok(r, "g", "b", 2);
+    sync_ok(r);
+    char *old = content(*state, "journal.jsonl");
+    char *merged = xasprintf("{\"kind\":\"job\",\"key\":\"h/c\",\"row\":{\"group_id\":\"h\","
+                             "\"job_id\":\"c\"}}\n%s",
+                             old);
+    put(*state, "journal.jsonl", merged);
+    sync_ok(r);
+    json_t *all = rows(*state, "master_individual.csv");
+    assert_int_equal(json_array_size(all), 3);
+    assert_int_equal(count(all, "job_id", "c"), 1);
+    assert_false(logged("no record"));
+    json_decref(all);
+    free(old);
+    free(merged);
+    results_close(r);
+}
+
 static void lost_files_come_back_from_the_journal(void **state)
 {
     struct results *r = open_ok(*state);
@@ -267,6 +292,7 @@ int main(void)
         TEST(reading_gives_back_what_was_written),
         TEST(every_line_is_projected_once),
         TEST(rows_appended_before_a_death_are_not_doubled),
+        TEST(a_journal_changed_in_its_midst_is_read_again),
         TEST(lost_files_come_back_from_the_journal),
         TEST(histories_of_a_group_share_a_file),
         TEST(rows_that_are_no_rows_are_refused),

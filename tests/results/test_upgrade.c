@@ -199,6 +199,28 @@ static void unknown_values_go_to_columns_of_their_name(void **state)
     results_close(r);
 }
 
+/* Upgraded in a sync that knew where it was and had read the head of the file only. */
+static void a_long_file_is_upgraded_whole(void **state)
+{
+    struct results *r = open_ok(*state);
+    struct text t;
+    text_init(&t);
+    text_add(&t, "group_id,exp_id,note\r\n");
+    for (int i = 0; i < 5000; i++)
+        text_addf(&t, "old_%d,E05,some words for row %d\r\n", i, i);
+    put(*state, "master_groups.csv", t.data);
+    add_job_ok(r, "seq_1", "a", 1);
+    sync_ok(r); /* the hint covers the old file from here on */
+    add_group_ok(r, "seq_1");
+    json_t *all = rows(*state, "master_groups.csv");
+    assert_int_equal(json_array_size(all), 5001);
+    check_cell(all, 4999, "note", "some words for row 4999");
+    check_cell(all, 5000, "group_id", "seq_1");
+    json_decref(all);
+    text_release(&t);
+    results_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +231,7 @@ int main(void)
         TEST(an_empty_file_gets_a_header),
         TEST(a_header_without_its_line_end_is_completed),
         TEST(what_is_no_result_file_is_left_alone),
+        TEST(a_long_file_is_upgraded_whole),
         TEST(unknown_values_go_to_columns_of_their_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
