@@ -37,6 +37,11 @@ struct progress *progress_new(FILE *out, enum progress_mode mode, double (*clock
     return p;
 }
 
+bool progress_has_bars(const struct progress *p)
+{
+    return p->mode == PROGRESS_BARS;
+}
+
 static void forget_tracks(struct progress *p)
 {
     for (size_t i = 0; i < p->n; i++) {

@@ -16,6 +16,8 @@ struct progress;
 /* AUTO: BARS on a terminal, LINES otherwise.  clock_now may be NULL (the real clock); tests pass
  * their own. */
 struct progress *progress_new(FILE *out, enum progress_mode mode, double (*clock_now)(void));
+/* True when it draws bars. */
+bool progress_has_bars(const struct progress *p);
 /* Erases the bars, frees. */
 void progress_free(struct progress *p);
 

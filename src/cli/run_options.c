@@ -8,7 +8,7 @@ static const char *const workload_choices[] = {"ensemble", "cv", "multi_model", 
 static const char *const data_choices[] = {"real", "synthetic", NULL};
 static const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
 
-#define LATER       "is not in this version"
+#define LATER       "not in this version"
 #define INT_MAX_ARG 2147483647
 
 const struct option run_options[] = {
@@ -21,7 +21,7 @@ const struct option run_options[] = {
      "change the experiments for this run: epochs, batch_size, lr, k, dataset, model, task, "
      "optimizer, amp, train_size, or an optimizer option; rows carry it in `overrides`",
      "What to run", 0, 0, NULL},
-    {"--data", OPTION_CHOICE, NULL, "real",
+    {"--data", OPTION_CHOICE, "SOURCE", "real",
      "synthetic: generated content of the exact shape, for speed only", "What to run", 0, 0,
      data_choices},
 
@@ -30,7 +30,7 @@ const struct option run_options[] = {
      "Ad-hoc run", 0, 0, NULL},
     {"--dataset", OPTION_LIST, "NAME ...", NULL, "its data set, or one for each model",
      "Ad-hoc run", 0, 0, NULL},
-    {"--type", OPTION_CHOICE, NULL, "ensemble", "workload type", "Ad-hoc run", 0, 0,
+    {"--type", OPTION_CHOICE, "TYPE", "ensemble", "workload type", "Ad-hoc run", 0, 0,
      workload_choices},
     {"--k", OPTION_INT, "N", "3", "ensemble members or folds", "Ad-hoc run", 1, 100000, NULL},
     {"--task", OPTION_TEXT, "NAME", NULL,
@@ -61,7 +61,7 @@ const struct option run_options[] = {
      INT64_MAX, NULL},
     {"--split-seed", OPTION_INT, "N", "0", "seed of the cv and hpo splits", "How to run", 0,
      INT64_MAX, NULL},
-    {"--device", OPTION_CHOICE, NULL, "auto", "auto takes a GPU where this build can use one",
+    {"--device", OPTION_CHOICE, "DEVICE", "auto", "auto takes a GPU where this build can use one",
      "How to run", 0, 0, device_choices},
     {"--gpu", OPTION_INT, "N", NULL, "which GPU", "How to run", 0, 1023, NULL},
     {"--threads", OPTION_INT, "N", NULL, "cores the whole cell may use; all when not given",
@@ -79,7 +79,8 @@ const struct option run_options[] = {
      NULL},
 
     {"--compile", OPTION_REFUSED, NULL, NULL,
-     "specialises GPU code, and this version trains on the CPU only, where it would change nothing",
+     "it specialises GPU code, and this version trains on the CPU only, where it would change "
+     "nothing",
      NULL, 0, 0, NULL},
     {"--scheduler", OPTION_REFUSED, NULL, NULL,
      LATER ": every hpo trial runs to its last epoch (fifo)", NULL, 0, 0, NULL},

@@ -274,8 +274,7 @@ static bool choose_experiments(const struct option_value *values, bool adhoc,
                                sets->items[j]);
             else {
                 *eq = '\0';
-                ok = experiment_set(copies[i], key, eq + 1, err) ||
-                     error_prefix(err, "--set %s on %s", sets->items[j], copies[i]->id);
+                ok = experiment_set(copies[i], key, eq + 1, err);
             }
             free(key);
         }
@@ -290,6 +289,19 @@ static bool choose_experiments(const struct option_value *values, bool adhoc,
     *out = copies;
     *n_out = n;
     return true;
+}
+
+static bool unknown_executor(const char *slug, const char *const *names, size_t n,
+                             struct error *err)
+{
+    struct text list;
+    text_init(&list);
+    for (size_t i = 0; i < n; i++)
+        text_addf(&list, "%s%s", i ? ", " : "", names[i]);
+    error_set(err, ERROR_USAGE, "--exec: there is no strategy '%.80s'%s; there are %s", slug,
+              text_did_you_mean(slug, names, n), list.data);
+    text_release(&list);
+    return false;
 }
 
 static bool choose_executors(const struct option_value *values, const struct executor_info **out,
@@ -310,10 +322,7 @@ static bool choose_executors(const struct option_value *values, const struct exe
         if (!x && executor_planned(slug))
             return error_set(err, ERROR_USAGE, "--exec %s: %s", slug, executor_planned(slug));
         if (!x)
-            return error_set(err, ERROR_USAGE,
-                             "--exec: there is no strategy '%s'%s; there are seq, mp and "
-                             "unified_model",
-                             slug, text_did_you_mean(slug, names, (size_t)known));
+            return unknown_executor(slug, names, (size_t)known, err);
         for (int j = 0; j < *n_out; j++)
             if (out[j] == x)
                 return error_set(err, ERROR_USAGE, "--exec names %s twice; once is enough", slug);
@@ -377,6 +386,17 @@ static void fill_cell(struct cell_spec *cell, const struct option_value *values,
     o->silence_s = 30;
 }
 
+/* Of what a split would find only once the data is loaded, what the table knows already. */
+static bool check_train_size(const struct experiment *e, const struct job *job, struct error *err)
+{
+    const struct data_info *info = data_find(job->net.dataset);
+    if (!info || info->n_train <= 0 || job->train_size <= info->n_train)
+        return true;
+    return error_set(err, ERROR_USAGE,
+                     "--set train_size=%lld on %s: data set %s has %lld training samples",
+                     (long long)job->train_size, e->id, job->net.dataset, (long long)info->n_train);
+}
+
 /* Definition, data and executor can work together; real data files are there. */
 static bool check_cell(const struct cell_spec *cell, struct error *err)
 {
@@ -389,6 +409,8 @@ static bool check_cell(const struct cell_spec *cell, struct error *err)
         return false;
     bool ok = executor_find(cell->executor)->check(jobs, n, &cell->options, err) ||
               error_prefix(err, "%s under %s", e->id, cell->executor);
+    for (int i = 0; ok && i < n; i++)
+        ok = check_train_size(e, &jobs[i], err);
     for (int i = 0; ok && !cell->options.synthetic && i < n; i++)
         if (i == 0 || strcmp(jobs[i].net.dataset, jobs[i - 1].net.dataset) != 0)
             ok = data_present(jobs[i].net.dataset, cell->data_root, err);
