@@ -103,16 +103,18 @@ static void writes(struct plan_step *s, int32_t buffer)
     add_effect(s->write, &s->n_writes, buffer);
 }
 
-/* Backward needs the operation's input (else nothing, or its output). */
-static bool saves_input(enum op_kind op)
-{
-    return op == OP_CONV2D || op == OP_LINEAR || op == OP_BATCH_NORM;
-}
-
-static bool saves_output(enum op_kind op)
-{
-    return op == OP_RELU;
-}
+/* What the builder must know of an operation beside op_infos. */
+static const struct {
+    bool saves_input;  /* backward reads x */
+    bool saves_output; /* backward reads y */
+    bool elementwise;  /* y may be written over x, dx over dy */
+} traits[OP_COUNT] = {
+    [OP_CONV2D] = {.saves_input = true},
+    [OP_LINEAR] = {.saves_input = true},
+    [OP_BATCH_NORM] = {.saves_input = true, .elementwise = true},
+    [OP_RELU] = {.saves_output = true, .elementwise = true},
+    [OP_DROPOUT] = {.elementwise = true},
+};
 
 /* The operation gives its input back as it is: its node gets no step and shares the buffer. */
 static bool moves_nothing(const struct node *n, bool training)
@@ -160,14 +162,13 @@ static void survey(struct builder *b)
 static bool in_place(const struct builder *b, int32_t node)
 {
     const struct node *n = &b->g->nodes[node];
-    const bool elementwise = n->op == OP_RELU || n->op == OP_DROPOUT || n->op == OP_BATCH_NORM;
-    if (!elementwise)
+    if (!traits[n->op].elementwise)
         return false;
     const int32_t from = b->root[n->input[0]];
     const enum op_kind producer = b->g->nodes[from].op;
     if (b->uses[from] != 1 || producer == OP_INPUT)
         return false;
-    return !b->training || (!saves_output(producer) && !saves_input(n->op));
+    return !b->training || (!traits[producer].saves_output && !traits[n->op].saves_input);
 }
 
 static void batch_norm_stats(struct builder *b, int32_t node, int32_t x, int32_t *partial)
@@ -308,17 +309,17 @@ static void backward_node(struct builder *b, int32_t node)
     struct plan_step *s = add_step(b, STEP_BACKWARD, node);
     s->dy = b->grad[node];
     reads(s, s->dy);
-    for (int32_t j = 0; saves_input(n->op) && j < n_inputs(n); j++) {
+    for (int32_t j = 0; traits[n->op].saves_input && j < n_inputs(n); j++) {
         s->x[j] = b->value[n->input[j]];
         reads(s, s->x[j]);
     }
-    if (saves_output(n->op)) {
+    if (traits[n->op].saves_output) {
         s->y = b->value[node];
         reads(s, s->y);
     }
     s->saved = b->saved[node];
     reads(s, s->saved);
-    place_dx(b, s, node, n->op == OP_RELU || n->op == OP_DROPOUT);
+    place_dx(b, s, node, traits[n->op].elementwise);
 }
 
 static void backward(struct builder *b)

@@ -5,7 +5,7 @@ static void test_accuracy(void **state)
 {
     (void)state;
     struct dataset *d = load_data("digits", false);
-    struct engine *e = open_engine(2);
+    struct engine *e = open_engine(1);
     const struct train_spec jobs[1] = {{.job_id = "digits",
                                         .seed = 42,
                                         .split = {.kind = SPLIT_FIXED},
