@@ -86,9 +86,11 @@ static bool fill_param(struct graph *g, struct param *p, const struct node *node
                         .rank = wanted->rank,
                         .dims = {1, 1, 1, 1},
                         .init = wanted->init,
-                        .bound = wanted->bound,
+                        .scale = wanted->scale,
+                        .zero_row = wanted->has_zero_row ? wanted->zero_row : -1,
                         .ordinal = ordinal};
-    snprintf(p->name, sizeof p->name, "%s.%s", node->name, wanted->suffix);
+    const bool joined = node->name[strlen(node->name) - 1] == '_';
+    snprintf(p->name, sizeof p->name, "%s%s%s", node->name, joined ? "" : ".", wanted->suffix);
     for (int32_t i = 0; i < wanted->rank; i++) {
         p->dims[i] = wanted->dims[i];
         count *= wanted->dims[i];
@@ -101,7 +103,33 @@ static bool fill_param(struct graph *g, struct param *p, const struct node *node
     return true;
 }
 
-static bool add_params(struct graph *g, struct node *node)
+static bool same_tensor(const struct param *p, const struct op_param *wanted)
+{
+    if (p->layout != wanted->layout || p->rank != wanted->rank)
+        return false;
+    for (int32_t i = 0; i < p->rank; i++)
+        if (p->dims[i] != wanted->dims[i])
+            return false;
+    return true;
+}
+
+/* The node takes the tensors of `like` as its own. */
+static bool share_params(struct graph *g, struct node *node, const struct node *like,
+                         const struct op_param *wanted, int n)
+{
+    bool fits = n == like->n_params;
+    for (int i = 0; fits && i < n; i++)
+        fits = same_tensor(&g->params[like->param[i]], &wanted[i]);
+    if (!fits)
+        return error_set(&g->err, ERROR_USAGE, "%s (%s): the parameters of '%s' do not fit it",
+                         node->name, op_infos[node->op].name, like->name);
+    memcpy(node->param, like->param, sizeof node->param);
+    node->n_params = n;
+    node->shares_params = true;
+    return true;
+}
+
+static bool add_params(struct graph *g, struct node *node, int like)
 {
     const struct op_info *info = &op_infos[node->op];
     if (!info->params)
@@ -109,6 +137,8 @@ static bool add_params(struct graph *g, struct node *node)
     struct op_param param[OP_MAX_PARAMS], buffer[OP_MAX_BUFFERS];
     int n_params = 0, n_buffers = 0;
     info->params(&node->attr, node->in, param, &n_params, buffer, &n_buffers);
+    if (like >= 0)
+        return share_params(g, node, &g->nodes[like], param, n_params);
     for (int i = 0; i < n_params; i++) {
         g->params = grow(g->params, g->n_params, &g->cap_params, sizeof *g->params);
         node->param[node->n_params++] = g->n_params;
@@ -127,45 +157,52 @@ static bool add_params(struct graph *g, struct node *node)
     return true;
 }
 
-/* Appends a node; `in` is the sample shape for OP_INPUT and the input's output otherwise. */
-static int add_node(struct graph *g, enum op_kind op, const char *name, int x, struct shape in,
-                    const struct op_attr *attr)
+/* Ids and values lie in the same kind of memory: only this check keeps them apart. */
+static bool check_input_type(struct graph *g, const struct node *node, int i)
+{
+    const struct node *from = &g->nodes[node->input[i]];
+    const bool wanted = op_reads_tokens(node->op, &node->attr, node->n_inputs, i);
+    const bool given = from->op == OP_INPUT && from->attr.is_tokens;
+    if (wanted == given)
+        return true;
+    return error_set(&g->err, ERROR_USAGE,
+                     wanted ? "%s (%s): reads tokens, but '%s' holds values"
+                            : "%s (%s): reads values, but '%s' holds tokens: embed them first",
+                     node->name, op_infos[node->op].name, from->name);
+}
+
+/* Appends the node, its inputs and their shapes set. */
+static int append(struct graph *g, struct node *node, const char *name, int like)
+{
+    if (!set_name(g, node, name))
+        return -1;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (!check_input_type(g, node, i))
+            return -1;
+    struct error err = ERROR_INIT;
+    if (!op_infos[node->op].infer(&node->attr, node->in, node->n_inputs, &node->out, &err)) {
+        error_set(&g->err, err.class_, "%s (%s): %s", node->name, op_infos[node->op].name,
+                  err.text);
+        return -1;
+    }
+    if (!add_params(g, node, like))
+        return -1;
+    g->nodes = grow(g->nodes, g->n_nodes, &g->cap_nodes, sizeof *g->nodes);
+    g->nodes[g->n_nodes] = *node;
+    return g->n_nodes++;
+}
+
+static struct node new_node(const struct graph *g, enum op_kind op, const struct op_attr *attr)
 {
     struct node node = {.op = op, .attr = *attr, .ordinal = g->n_nodes};
     for (int i = 0; i < OP_MAX_INPUTS; i++) {
         node.input[i] = -1;
         node.in[i] = shape_vector(1);
     }
-    node.input[0] = x;
-    node.in[0] = in;
-    if (!set_name(g, &node, name))
-        return -1;
-    struct error err = ERROR_INIT;
-    if (!op_infos[op].infer(attr, node.in, &node.out, &err)) {
-        error_set(&g->err, err.class_, "%s (%s): %s", node.name, op_infos[op].name, err.text);
-        return -1;
-    }
-    if (!add_params(g, &node))
-        return -1;
-    g->nodes = grow(g->nodes, g->n_nodes, &g->cap_nodes, sizeof *g->nodes);
-    g->nodes[g->n_nodes] = node;
-    return g->n_nodes++;
+    return node;
 }
 
-/* A node on the output of node x; -1 when building has already failed. */
-static int add_on(struct graph *g, enum op_kind op, const char *name, int x,
-                  const struct op_attr *attr)
-{
-    if (failed(g))
-        return -1;
-    if (x < 0 || x >= g->n_nodes) {
-        error_set(&g->err, ERROR_INTERNAL, "%s: node %d does not exist", op_infos[op].name, x);
-        return -1;
-    }
-    return add_node(g, op, name, x, g->nodes[x].out, attr);
-}
-
-int graph_input(struct graph *g, struct shape shape)
+static int add_input(struct graph *g, struct shape shape, const struct op_attr *attr)
 {
     if (failed(g))
         return -1;
@@ -173,70 +210,90 @@ int graph_input(struct graph *g, struct shape shape)
         error_set(&g->err, ERROR_INTERNAL, "a network has one input and begins with it");
         return -1;
     }
-    return add_node(g, OP_INPUT, "input", -1, shape, &(struct op_attr){0});
+    struct node node = new_node(g, OP_INPUT, attr);
+    node.in[0] = shape;
+    return append(g, &node, "input", -1);
 }
 
-static int or_one(int v)
+int graph_input(struct graph *g, struct shape shape)
 {
-    return v == 0 ? 1 : v;
+    return add_input(g, shape, &(struct op_attr){0});
 }
 
-int graph_conv2d(struct graph *g, const char *name, int x, int out_channels, struct conv_args args)
+int graph_tokens(struct graph *g, int length)
 {
-    const int stride = or_one(args.stride), dilation = or_one(args.dilation);
-    const struct op_attr attr = {.out_features = out_channels,
-                                 .kernel_h = args.kernel,
-                                 .kernel_w = args.kernel,
-                                 .stride_h = stride,
-                                 .stride_w = stride,
-                                 .pad_h = args.pad,
-                                 .pad_w = args.pad,
-                                 .dilation_h = dilation,
-                                 .dilation_w = dilation,
-                                 .groups = or_one(args.groups),
-                                 .bias = !args.no_bias};
-    return add_on(g, OP_CONV2D, name, x, &attr);
+    return add_input(g, shape_vector(length), &(struct op_attr){.is_tokens = 1});
 }
 
-int graph_linear(struct graph *g, const char *name, int x, int out_features)
+static bool node_exists(struct graph *g, enum op_kind op, int x)
 {
-    return add_on(g, OP_LINEAR, name, x,
-                  &(struct op_attr){.out_features = out_features, .bias = 1});
+    if (x >= 0 && x < g->n_nodes)
+        return true;
+    return error_set(&g->err, ERROR_INTERNAL, "%s: node %d does not exist", op_infos[op].name, x);
 }
 
-int graph_batch_norm(struct graph *g, const char *name, int x, double eps, double momentum)
+int graph_op(struct graph *g, enum op_kind op, const char *name, const int *x, int n,
+             const struct op_attr *attr, int like)
 {
-    const struct op_attr attr = {.eps = eps == 0 ? 1e-5f : (float)eps,
-                                 .momentum = momentum == 0 ? 0.1f : (float)momentum};
-    return add_on(g, OP_BATCH_NORM, name, x, &attr);
+    if (failed(g))
+        return -1;
+    const int least = op_infos[op].n_inputs, most = op_infos[op].max_inputs;
+    if (n < least || n > (most > 0 ? most : least)) {
+        error_set(&g->err, ERROR_USAGE, "%s: takes %d to %d inputs, not %d", op_infos[op].name,
+                  least, most > 0 ? most : least, n);
+        return -1;
+    }
+    struct node node = new_node(g, op, attr);
+    node.n_inputs = n;
+    for (int i = 0; i < n; i++) {
+        if (!node_exists(g, op, x[i]))
+            return -1;
+        node.input[i] = x[i];
+        node.in[i] = g->nodes[x[i]].out;
+    }
+    if (like >= g->n_nodes) {
+        error_set(&g->err, ERROR_INTERNAL, "%s: node %d does not exist", op_infos[op].name, like);
+        return -1;
+    }
+    return append(g, &node, name, like);
 }
 
-int graph_relu(struct graph *g, int x)
+void graph_init(struct graph *g, int node, int i, enum init_kind kind, double scale)
 {
-    return add_on(g, OP_RELU, NULL, x, &(struct op_attr){0});
+    if (failed(g) || node < 0)
+        return;
+    struct param *p = &g->params[g->nodes[node].param[i]];
+    p->init = kind;
+    p->scale = scale;
 }
 
-int graph_max_pool2d(struct graph *g, int x, int kernel, int stride, int pad)
+static void lay_out(struct graph *g)
 {
-    const struct op_attr attr = {.kernel_h = kernel,
-                                 .kernel_w = kernel,
-                                 .stride_h = stride,
-                                 .stride_w = stride,
-                                 .pad_h = pad,
-                                 .pad_w = pad,
-                                 .dilation_h = 1,
-                                 .dilation_w = 1};
-    return add_on(g, OP_MAX_POOL2D, NULL, x, &attr);
+    g->param_floats = 0;
+    for (int32_t i = 0; i < g->n_params; i++) {
+        g->params[i].ordinal = i;
+        g->params[i].offset = g->param_floats;
+        g->param_floats += round_up(g->params[i].count);
+    }
 }
 
-int graph_flatten(struct graph *g, int x)
+void graph_params_last(struct graph *g, int node)
 {
-    return add_on(g, OP_FLATTEN, NULL, x, &(struct op_attr){0});
-}
-
-int graph_dropout(struct graph *g, int x, double p)
-{
-    return add_on(g, OP_DROPOUT, NULL, x, &(struct op_attr){.p = (float)p});
+    if (failed(g) || node < 0)
+        return;
+    const int32_t n = g->nodes[node].n_params, first = g->nodes[node].param[0];
+    const int32_t behind = g->n_params - first - n;
+    struct param moved[OP_MAX_PARAMS];
+    memcpy(moved, g->params + first, (size_t)n * sizeof *moved);
+    memmove(g->params + first, g->params + first + n, (size_t)behind * sizeof *moved);
+    memcpy(g->params + first + behind, moved, (size_t)n * sizeof *moved);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t j = 0; j < g->nodes[i].n_params; j++) {
+            int32_t *p = &g->nodes[i].param[j];
+            if (*p >= first)
+                *p += *p < first + n ? behind : -n;
+        }
+    lay_out(g);
 }
 
 /* Every node must lead to the logits: the parameters of one that does not would never learn. */
@@ -245,7 +302,7 @@ static bool check_all_used(struct graph *g, int x)
     bool *used = xcalloc((size_t)g->n_nodes, sizeof *used);
     used[x] = true;
     for (int i = x; i >= 0; i--)
-        for (int j = 0; used[i] && j < op_infos[g->nodes[i].op].n_inputs; j++)
+        for (int j = 0; used[i] && j < g->nodes[i].n_inputs; j++)
             used[g->nodes[i].input[j]] = true;
     int unused = 0;
     while (unused < g->n_nodes && used[unused])
@@ -261,105 +318,12 @@ bool graph_finish(struct graph *g, int x, struct error *err)
 {
     if (!failed(g) && (x < 0 || x >= g->n_nodes))
         error_set(&g->err, ERROR_INTERNAL, "the output, node %d, does not exist", x);
-    if (!failed(g) && g->nodes[x].out.rank != 1)
-        error_set(&g->err, ERROR_USAGE, "the output '%s' must be a vector, not rank %d",
-                  g->nodes[x].name, g->nodes[x].out.rank);
+    if (!failed(g) && (g->nodes[x].out.rank == 3 || g->nodes[x].attr.is_tokens))
+        error_set(&g->err, ERROR_USAGE,
+                  "the output '%s' must be a vector, or a vector a token, not %s", g->nodes[x].name,
+                  g->nodes[x].out.rank == 3 ? "an image" : "the tokens");
     if (failed(g) || !check_all_used(g, x))
         return error_set(err, g->err.class_, "%s", g->err.text);
     g->output = x;
     return true;
-}
-
-/* ---- measures ---------------------------------------------------------------------------------
- */
-
-double graph_macs(const struct graph *g)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const struct node *n = &g->nodes[i];
-        if (op_infos[n->op].macs)
-            sum += op_infos[n->op].macs(&n->attr, n->in, &n->out);
-    }
-    return sum;
-}
-
-size_t graph_activations(const struct graph *g)
-{
-    size_t sum = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        sum += shape_count(g->nodes[i].out);
-    return sum;
-}
-
-size_t graph_parameter_count(const struct graph *g)
-{
-    size_t sum = 0;
-    for (int32_t i = 0; i < g->n_params; i++)
-        sum += g->params[i].count;
-    return sum;
-}
-
-/* ---- hash -------------------------------------------------------------------------------------
- */
-
-/* Numbers go in byte by byte, lowest first: the hash does not depend on the machine. */
-static uint64_t mix_u32(uint64_t h, uint32_t v)
-{
-    for (int i = 0; i < 4; i++) {
-        h ^= (v >> (8 * i)) & 0xFFu;
-        h *= 0x100000001B3u;
-    }
-    return h;
-}
-
-static uint64_t mix_float(uint64_t h, float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return mix_u32(h, bits);
-}
-
-static uint64_t mix_text(uint64_t h, const char *s)
-{
-    for (; *s; s++)
-        h = mix_u32(h, (uint32_t)(unsigned char)*s);
-    return mix_u32(h, 0);
-}
-
-static uint64_t mix_shape(uint64_t h, struct shape s)
-{
-    h = mix_u32(h, (uint32_t)s.rank);
-    for (int i = 0; i < 3; i++)
-        h = mix_u32(h, (uint32_t)s.d[i]);
-    return h;
-}
-
-static uint64_t mix_attr(uint64_t h, const struct op_attr *a)
-{
-    const int32_t whole[] = {a->out_features, a->kernel_h, a->kernel_w, a->stride_h,
-                             a->stride_w,     a->pad_h,    a->pad_w,    a->dilation_h,
-                             a->dilation_w,   a->groups,   a->bias};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        h = mix_u32(h, (uint32_t)whole[i]);
-    h = mix_float(h, a->p);
-    h = mix_float(h, a->eps);
-    return mix_float(h, a->momentum);
-}
-
-/* Operations enter by name, not number: adding one to the enumeration changes no hash. */
-uint64_t graph_hash(const struct graph *g)
-{
-    uint64_t h = 0xCBF29CE484222325u;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const struct node *n = &g->nodes[i];
-        h = mix_text(h, op_infos[n->op].name);
-        h = mix_attr(h, &n->attr);
-        for (int32_t j = 0; j < op_infos[n->op].n_inputs; j++) {
-            h = mix_u32(h, (uint32_t)n->input[j]);
-            h = mix_shape(h, n->in[j]);
-        }
-        h = mix_shape(h, n->out);
-    }
-    return mix_u32(h, (uint32_t)g->output);
 }

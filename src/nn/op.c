@@ -1,177 +1,54 @@
-#include "nn/op.h"
+#include "nn/op_rules.h"
 
 #include <math.h>
 
-/* Larger samples or tensors than this are a mistake in a definition, and every index into them
- * fits 32 bits. */
-#define COUNT_MAX INT32_MAX
-
-static bool check_count(struct shape s, struct error *err)
+bool op_check_count(struct shape s, struct error *err)
 {
     double count = 1;
     for (int i = 0; i < 3; i++)
         count *= s.d[i];
-    if (count > COUNT_MAX)
+    if (count > INT32_MAX)
         return error_set(err, ERROR_USAGE, "the output (%dx%dx%d) is too large", s.d[0], s.d[1],
                          s.d[2]);
     return true;
 }
 
-static int32_t channels(const struct shape *s)
+bool op_check_eps(float eps, struct error *err)
+{
+    if (!(eps > 0) || !isfinite(eps))
+        return error_set(err, ERROR_USAGE, "eps %g must be positive", (double)eps);
+    return true;
+}
+
+int32_t op_channels(const struct shape *s)
 {
     return s->d[s->rank - 1];
 }
 
-static bool same_shape(const struct op_attr *attr, const struct shape *in, struct shape *out,
-                       struct error *err)
+static OP_INFER(same_shape)
 {
-    (void)attr, (void)err;
     *out = in[0];
     return true;
 }
 
 /* in[0] is the sample shape the network is built for. */
-static bool infer_input(const struct op_attr *attr, const struct shape *in, struct shape *out,
-                        struct error *err)
+static OP_INFER(infer_input)
 {
-    (void)attr;
     if (in[0].rank < 1 || in[0].rank > 3)
         return error_set(err, ERROR_USAGE, "a sample has 1 to 3 dimensions, not %d", in[0].rank);
     for (int i = 0; i < 3; i++)
         if (in[0].d[i] < 1 || (i >= in[0].rank && in[0].d[i] != 1))
             return error_set(err, ERROR_USAGE, "dimension %d of the sample is %d", i, in[0].d[i]);
     *out = in[0];
-    return check_count(*out, err);
+    return op_check_count(*out, err);
 }
 
-/* Extent of a window's output along one axis: floor((in + 2 pad - dilation (kernel - 1) - 1) /
- * stride) + 1. */
-static bool window_extent(const char *axis, int32_t in, int32_t kernel, int32_t stride, int32_t pad,
-                          int32_t dilation, int32_t *out, struct error *err)
-{
-    if (kernel < 1 || stride < 1 || dilation < 1 || pad < 0)
-        return error_set(err, ERROR_USAGE,
-                         "kernel %d, stride %d, dilation %d must be at least 1 and pad %d at least "
-                         "0",
-                         kernel, stride, dilation, pad);
-    const int64_t span = (int64_t)dilation * (kernel - 1) + 1;
-    const int64_t room = (int64_t)in + 2 * (int64_t)pad - span;
-    if (room < 0)
-        return error_set(err, ERROR_USAGE,
-                         "a kernel spanning %lld does not fit an input of %s %d with pad %d",
-                         (long long)span, axis, in, pad);
-    const int64_t extent = room / stride + 1;
-    if (extent > COUNT_MAX)
-        return error_set(err, ERROR_USAGE, "an output of %s %lld is too large", axis,
-                         (long long)extent);
-    *out = (int32_t)extent;
-    return true;
-}
-
-static bool window_shape(const struct op_attr *a, const struct shape *in, int32_t out_channels,
-                         struct shape *out, struct error *err)
-{
-    int32_t h = 0, w = 0;
-    if (!window_extent("height", in->d[0], a->kernel_h, a->stride_h, a->pad_h, a->dilation_h, &h,
-                       err) ||
-        !window_extent("width", in->d[1], a->kernel_w, a->stride_w, a->pad_w, a->dilation_w, &w,
-                       err))
-        return false;
-    *out = shape_image(h, w, out_channels);
-    return check_count(*out, err);
-}
-
-static bool infer_conv2d(const struct op_attr *a, const struct shape *in, struct shape *out,
-                         struct error *err)
-{
-    if (in[0].rank != 3)
-        return error_set(err, ERROR_USAGE, "takes an image (height, width, channels), not rank %d",
-                         in[0].rank);
-    if (a->out_features < 1 || a->groups < 1)
-        return error_set(err, ERROR_USAGE, "%d output channels in %d groups: both must be positive",
-                         a->out_features, a->groups);
-    if (in[0].d[2] % a->groups != 0 || a->out_features % a->groups != 0)
-        return error_set(err, ERROR_USAGE,
-                         "%d groups divide neither or only one of %d input and %d output channels",
-                         a->groups, in[0].d[2], a->out_features);
-    return window_shape(a, &in[0], a->out_features, out, err);
-}
-
-static void params_conv2d(const struct op_attr *a, const struct shape *in,
-                          struct op_param param[OP_MAX_PARAMS], int *n_params,
-                          struct op_param buffer[OP_MAX_BUFFERS], int *n_buffers)
-{
-    (void)buffer;
-    const int32_t group_in = in[0].d[2] / a->groups;
-    const double fan_in = (double)group_in * a->kernel_h * a->kernel_w;
-    const double bound = 1.0 / sqrt(fan_in);
-    param[0] = (struct op_param){.suffix = "weight",
-                                 .layout = LAYOUT_CONV,
-                                 .rank = 4,
-                                 .dims = {a->out_features, group_in, a->kernel_h, a->kernel_w},
-                                 .init = INIT_UNIFORM,
-                                 .bound = bound};
-    param[1] = (struct op_param){.suffix = "bias",
-                                 .rank = 1,
-                                 .dims = {a->out_features, 1, 1, 1},
-                                 .init = INIT_UNIFORM,
-                                 .bound = bound};
-    *n_params = a->bias ? 2 : 1;
-    *n_buffers = 0;
-}
-
-static double macs_conv2d(const struct op_attr *a, const struct shape *in, const struct shape *out)
-{
-    const int32_t group_in = in[0].d[2] / a->groups;
-    return (double)out->d[0] * out->d[1] * out->d[2] * a->kernel_h * a->kernel_w * group_in;
-}
-
-static bool infer_linear(const struct op_attr *a, const struct shape *in, struct shape *out,
-                         struct error *err)
-{
-    if (in[0].rank != 1)
-        return error_set(err, ERROR_USAGE, "takes a vector, not rank %d: flatten first",
-                         in[0].rank);
-    if (a->out_features < 1)
-        return error_set(err, ERROR_USAGE, "%d output features: must be positive", a->out_features);
-    *out = shape_vector(a->out_features);
-    return true;
-}
-
-static void params_linear(const struct op_attr *a, const struct shape *in,
-                          struct op_param param[OP_MAX_PARAMS], int *n_params,
-                          struct op_param buffer[OP_MAX_BUFFERS], int *n_buffers)
-{
-    (void)buffer;
-    const double bound = 1.0 / sqrt((double)in[0].d[0]);
-    param[0] = (struct op_param){.suffix = "weight",
-                                 .layout = LAYOUT_LINEAR,
-                                 .rank = 2,
-                                 .dims = {a->out_features, in[0].d[0], 1, 1},
-                                 .init = INIT_UNIFORM,
-                                 .bound = bound};
-    param[1] = (struct op_param){.suffix = "bias",
-                                 .rank = 1,
-                                 .dims = {a->out_features, 1, 1, 1},
-                                 .init = INIT_UNIFORM,
-                                 .bound = bound};
-    *n_params = a->bias ? 2 : 1;
-    *n_buffers = 0;
-}
-
-static double macs_linear(const struct op_attr *a, const struct shape *in, const struct shape *out)
-{
-    (void)a;
-    return (double)in[0].d[0] * out->d[0];
-}
-
-static bool infer_batch_norm(const struct op_attr *a, const struct shape *in, struct shape *out,
-                             struct error *err)
+static OP_INFER(infer_batch_norm)
 {
     if (in[0].rank == 2)
         return error_set(err, ERROR_USAGE, "takes an image or a vector, not a sequence");
-    if (!(a->eps > 0) || !isfinite(a->eps))
-        return error_set(err, ERROR_USAGE, "eps %g must be positive", (double)a->eps);
+    if (!op_check_eps(a->eps, err))
+        return false;
     if (!(a->momentum > 0 && a->momentum <= 1))
         return error_set(err, ERROR_USAGE, "momentum %g must be above 0 and at most 1",
                          (double)a->momentum);
@@ -179,12 +56,9 @@ static bool infer_batch_norm(const struct op_attr *a, const struct shape *in, st
     return true;
 }
 
-static void params_batch_norm(const struct op_attr *a, const struct shape *in,
-                              struct op_param param[OP_MAX_PARAMS], int *n_params,
-                              struct op_param buffer[OP_MAX_BUFFERS], int *n_buffers)
+static OP_PARAMS(params_batch_norm)
 {
-    (void)a;
-    const struct op_param vector = {.rank = 1, .dims = {channels(&in[0]), 1, 1, 1}};
+    const struct op_param vector = {.rank = 1, .dims = {op_channels(&in[0]), 1, 1, 1}};
     param[0] = param[1] = buffer[0] = buffer[1] = vector;
     param[0].suffix = "weight";
     param[0].init = INIT_ONES;
@@ -198,31 +72,13 @@ static void params_batch_norm(const struct op_attr *a, const struct shape *in,
     *n_buffers = 2;
 }
 
-static bool infer_max_pool2d(const struct op_attr *a, const struct shape *in, struct shape *out,
-                             struct error *err)
+static OP_INFER(infer_flatten)
 {
-    if (in[0].rank != 3)
-        return error_set(err, ERROR_USAGE, "takes an image (height, width, channels), not rank %d",
-                         in[0].rank);
-    if (a->dilation_h != 1 || a->dilation_w != 1)
-        return error_set(err, ERROR_USAGE, "dilation must be 1");
-    /* PyTorch's rule: every window then holds at least one real value. */
-    if (2 * (int64_t)a->pad_h > a->kernel_h || 2 * (int64_t)a->pad_w > a->kernel_w)
-        return error_set(err, ERROR_USAGE, "pad %dx%d is more than half of the kernel %dx%d",
-                         a->pad_h, a->pad_w, a->kernel_h, a->kernel_w);
-    return window_shape(a, &in[0], in[0].d[2], out, err);
-}
-
-static bool infer_flatten(const struct op_attr *a, const struct shape *in, struct shape *out,
-                          struct error *err)
-{
-    (void)a, (void)err;
     *out = shape_vector((int32_t)shape_count(in[0]));
     return true;
 }
 
-static bool infer_dropout(const struct op_attr *a, const struct shape *in, struct shape *out,
-                          struct error *err)
+static OP_INFER(infer_dropout)
 {
     if (!(a->p >= 0 && a->p < 1))
         return error_set(err, ERROR_USAGE, "p %g must be at least 0 and below 1", (double)a->p);
@@ -230,46 +86,99 @@ static bool infer_dropout(const struct op_attr *a, const struct shape *in, struc
     return true;
 }
 
-static bool infer_cross_entropy(const struct op_attr *a, const struct shape *in, struct shape *out,
-                                struct error *err)
+static OP_INFER(infer_cross_entropy)
 {
-    (void)a;
-    if (in[0].rank != 1)
-        return error_set(err, ERROR_USAGE, "takes a vector of logits, not rank %d", in[0].rank);
+    if (in[0].rank == 3)
+        return error_set(err, ERROR_USAGE, "takes a vector of logits, or one a token, not rank 3");
+    if (!(a->label_smoothing >= 0 && a->label_smoothing < 1))
+        return error_set(err, ERROR_USAGE, "label smoothing %g must be at least 0 and below 1",
+                         (double)a->label_smoothing);
     *out = shape_vector(1);
     return true;
 }
 
 /* The target of a regression is one number, as the reference's output squeezed on its last
  * dimension. */
-static bool infer_mse(const struct op_attr *a, const struct shape *in, struct shape *out,
-                      struct error *err)
+static OP_INFER(infer_mse)
 {
-    (void)a;
     if (in[0].rank != 1 || in[0].d[0] != 1)
         return error_set(err, ERROR_USAGE, "takes one output value, not %zu", shape_count(in[0]));
     *out = shape_vector(1);
     return true;
 }
 
+/* b has a's shape, or is one value a channel or one a pixel of the image a. */
+static OP_INFER(infer_binary)
+{
+    const struct shape x = in[0], b = in[1];
+    const bool a_channel = b.rank == 1 || (b.rank == 3 && b.d[0] == 1 && b.d[1] == 1);
+    const bool a_pixel = b.rank == 3 && b.d[0] == x.d[0] && b.d[1] == x.d[1] && b.d[2] == 1;
+    *out = x;
+    if (shape_equal(x, b) ||
+        (x.rank == 3 && ((a_channel && op_channels(&b) == op_channels(&x)) || a_pixel)))
+        return true;
+    return error_set(err, ERROR_USAGE,
+                     "the second input (%dx%dx%d) is neither of the first one's shape (%dx%dx%d) "
+                     "nor one value a channel or a pixel of it",
+                     b.d[0], b.d[1], b.d[2], x.d[0], x.d[1], x.d[2]);
+}
+
+static OP_INFER(infer_concatenate)
+{
+    *out = in[0];
+    const int last = in[0].rank - 1;
+    int64_t sum = 0;
+    for (int i = 0; i < n_in; i++) {
+        struct shape s = in[i];
+        if (s.rank == in[0].rank)
+            s.d[last] = in[0].d[last];
+        if (!shape_equal(s, in[0]))
+            return error_set(err, ERROR_USAGE,
+                             "input %d (%dx%dx%d) differs from the first (%dx%dx%d) in more than "
+                             "the last dimension",
+                             i + 1, in[i].d[0], in[i].d[1], in[i].d[2], in[0].d[0], in[0].d[1],
+                             in[0].d[2]);
+        sum += in[i].d[last];
+    }
+    if (sum > INT32_MAX)
+        return error_set(err, ERROR_USAGE, "the output is too large");
+    out->d[last] = (int32_t)sum;
+    return op_check_count(*out, err);
+}
+
+bool op_reads_tokens(enum op_kind op, const struct op_attr *attr, int n_in, int i)
+{
+    if (op == OP_EMBEDDING)
+        return i == 0;
+    if (op == OP_POSITIONS)
+        return i == 1;
+    return op == OP_ATTENTION && attr->masked && i == n_in - 1;
+}
+
+/* An operation that nothing but its shape distinguishes. */
+#define SHAPE_ONLY(op_name, rule)                                                                  \
+    {                                                                                              \
+        .name = (op_name), .n_inputs = 1, .infer = (rule), .is_planned = 1                         \
+    }
+
 const struct op_info op_infos[OP_COUNT] = {
     [OP_INPUT] = {.name = "input", .n_inputs = 0, .infer = infer_input},
     [OP_CONV2D] = {.name = "conv2d",
                    .n_inputs = 1,
-                   .infer = infer_conv2d,
-                   .params = params_conv2d,
-                   .macs = macs_conv2d},
+                   .infer = op_infer_conv2d,
+                   .params = op_params_conv2d,
+                   .macs = op_macs_conv2d},
     [OP_LINEAR] = {.name = "linear",
                    .n_inputs = 1,
-                   .infer = infer_linear,
-                   .params = params_linear,
-                   .macs = macs_linear},
+                   .infer = op_infer_linear,
+                   .params = op_params_linear,
+                   .macs = op_macs_linear},
     [OP_BATCH_NORM] = {.name = "batch_norm",
                        .n_inputs = 1,
                        .infer = infer_batch_norm,
                        .params = params_batch_norm},
     [OP_RELU] = {.name = "relu", .n_inputs = 1, .infer = same_shape},
-    [OP_MAX_POOL2D] = {.name = "max_pool2d", .n_inputs = 1, .infer = infer_max_pool2d},
+    [OP_MAX_POOL2D] = {.name = "max_pool2d", .n_inputs = 1, .infer = op_infer_max_pool2d},
     [OP_FLATTEN] = {.name = "flatten", .n_inputs = 1, .infer = infer_flatten},
     [OP_DROPOUT] = {.name = "dropout", .n_inputs = 1, .infer = infer_dropout},
     [OP_CROSS_ENTROPY] = {.name = "cross_entropy",
@@ -277,4 +186,49 @@ const struct op_info op_infos[OP_COUNT] = {
                           .infer = infer_cross_entropy,
                           .is_loss = 1},
     [OP_MSE] = {.name = "mse", .n_inputs = 1, .infer = infer_mse, .is_loss = 1},
+    [OP_GELU] = SHAPE_ONLY("gelu", same_shape),
+    [OP_HARDSWISH] = SHAPE_ONLY("hardswish", same_shape),
+    [OP_HARDSIGMOID] = SHAPE_ONLY("hardsigmoid", same_shape),
+    [OP_SIGMOID] = SHAPE_ONLY("sigmoid", same_shape),
+    [OP_TANH] = SHAPE_ONLY("tanh", same_shape),
+    [OP_LAYER_NORM] = {.name = "layer_norm",
+                       .n_inputs = 1,
+                       .infer = op_infer_layer_norm,
+                       .params = op_params_layer_norm,
+                       .is_planned = 1},
+    [OP_AVG_POOL2D] = SHAPE_ONLY("avg_pool2d", op_infer_avg_pool2d),
+    [OP_ADAPTIVE_AVG_POOL2D] = SHAPE_ONLY("adaptive_avg_pool2d", op_infer_adaptive_pool2d),
+    [OP_ADAPTIVE_MAX_POOL2D] = SHAPE_ONLY("adaptive_max_pool2d", op_infer_adaptive_pool2d),
+    [OP_ADD] = {.name = "add", .n_inputs = 2, .infer = infer_binary, .is_planned = 1},
+    [OP_MULTIPLY] = {.name = "multiply", .n_inputs = 2, .infer = infer_binary, .is_planned = 1},
+    [OP_CONCATENATE] = {.name = "concatenate",
+                        .n_inputs = 2,
+                        .max_inputs = OP_MAX_INPUTS,
+                        .infer = infer_concatenate,
+                        .is_planned = 1},
+    [OP_CHANNEL_MEAN_MAX] = SHAPE_ONLY("channel_mean_max", op_infer_channel_mean_max),
+    [OP_EMBEDDING] = {.name = "embedding",
+                      .n_inputs = 1,
+                      .infer = op_infer_embedding,
+                      .params = op_params_embedding,
+                      .is_planned = 1},
+    [OP_POSITIONS] = {.name = "positions",
+                      .n_inputs = 1,
+                      .max_inputs = 2,
+                      .infer = op_infer_positions,
+                      .params = op_params_positions,
+                      .is_planned = 1},
+    [OP_ATTENTION] = {.name = "attention",
+                      .n_inputs = 1,
+                      .max_inputs = 4,
+                      .infer = op_infer_attention,
+                      .macs = op_macs_attention,
+                      .is_planned = 1},
+    [OP_FIRST_TOKEN] = SHAPE_ONLY("first_token", op_infer_first_token),
+    [OP_TIED_LINEAR] = {.name = "tied_linear",
+                        .n_inputs = 1,
+                        .infer = op_infer_tied_linear,
+                        .params = op_params_tied_linear,
+                        .macs = op_macs_linear,
+                        .is_planned = 1},
 };

@@ -2,6 +2,7 @@
 #include "base/rng.h"
 #include "nn/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A tensor as four nested loops in PyTorch's order, with the memory step of each. */
@@ -76,30 +77,55 @@ void param_from_logical(const struct param *p, const float *logical, float *memo
 struct draw {
     uint64_t seed;
     uint32_t ordinal;
-    float bound;
+    double scale;
     float *to;
     struct rng_block block; /* words of the four elements around the last index drawn */
+    double odd;             /* normal: the second value of the pair drawn last */
 };
+
+static void next_block(struct draw *d, size_t logical)
+{
+    if (logical % 4 == 0)
+        d->block = rng_block_at(d->seed, RNG_INIT, d->ordinal, 0, 0, (uint32_t)(logical / 4));
+}
 
 static void draw_uniform(void *ctx, size_t logical, size_t memory)
 {
     struct draw *d = ctx;
-    if (logical % 4 == 0)
-        d->block = rng_block_at(d->seed, RNG_INIT, d->ordinal, 0, 0, (uint32_t)(logical / 4));
+    next_block(d, logical);
     /* 2u - 1 is exact in float, so the product is the only rounding. */
-    d->to[memory] = (2.0f * rng_unit(d->block.v[logical % 4]) - 1.0f) * d->bound;
+    d->to[memory] = (2.0f * rng_unit(d->block.v[logical % 4]) - 1.0f) * (float)d->scale;
+}
+
+/* Box, Muller, "A note on the generation of random normal deviates", 1958. */
+static void draw_normal(void *ctx, size_t logical, size_t memory)
+{
+    struct draw *d = ctx;
+    next_block(d, logical);
+    if (logical % 2 == 0) {
+        const uint32_t *w = d->block.v + logical % 4;
+        const double two_pi = 6.283185307179586, words = 4294967296.0;
+        const double radius = d->scale * sqrt(-2.0 * log((w[0] + 1.0) / words));
+        const double angle = two_pi * (w[1] / words);
+        d->to[memory] = (float)(radius * cos(angle));
+        d->odd = radius * sin(angle);
+    } else {
+        d->to[memory] = (float)d->odd;
+    }
 }
 
 static void init_param(const struct param *p, uint64_t seed, float *to)
 {
-    if (p->init == INIT_UNIFORM) {
-        struct draw d = {
-            .seed = seed, .ordinal = (uint32_t)p->ordinal, .bound = (float)p->bound, .to = to};
+    struct draw d = {.seed = seed, .ordinal = (uint32_t)p->ordinal, .scale = p->scale, .to = to};
+    if (p->init == INIT_UNIFORM)
         for_each(p, draw_uniform, &d);
-        return;
-    }
-    for (size_t i = 0; i < p->count; i++)
-        to[i] = p->init == INIT_ONES ? 1.0f : 0.0f;
+    else if (p->init == INIT_NORMAL)
+        for_each(p, draw_normal, &d);
+    else
+        for (size_t i = 0; i < p->count; i++)
+            to[i] = p->init == INIT_ONES ? 1.0f : 0.0f;
+    if (p->zero_row >= 0) /* tables are LAYOUT_PLAIN: a row is a row */
+        memset(to + (size_t)p->zero_row * (size_t)p->dims[1], 0, (size_t)p->dims[1] * sizeof *to);
 }
 
 void graph_init_model(const struct graph *g, uint64_t seed, float *params, float *buffers)

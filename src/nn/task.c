@@ -21,6 +21,17 @@ static void finish_regression(const struct pass_sums *s, double *loss, double *s
     *score = total <= 0 ? 0 : 1 - s->loss_sum / total;
 }
 
+static void finish_language_modeling(const struct pass_sums *s, double *loss, double *score)
+{
+    *loss = s->n_tokens ? s->loss_sum / (double)s->n_tokens : NAN;
+    *score = s->n_tokens ? (double)s->n_correct / (double)s->n_tokens : NAN;
+}
+
+static double perplexity(double loss)
+{
+    return exp(loss);
+}
+
 static const struct task_info classification = {.name = "classification",
                                                 .score_name = "accuracy",
                                                 .loss = OP_CROSS_ENTROPY,
@@ -32,9 +43,19 @@ static const struct task_info regression = {.name = "regression",
                                             .target = TARGET_REAL,
                                             .finish = finish_regression};
 
-const struct task_info *const task_table[] = {&classification, &regression, NULL};
+const struct task_info task_language_modeling = {.name = "language_modeling",
+                                                 .score_name = "accuracy",
+                                                 .loss = OP_CROSS_ENTROPY,
+                                                 .target = TARGET_TOKENS,
+                                                 .finish = finish_language_modeling,
+                                                 .extra_name = "perplexity",
+                                                 .extra = perplexity,
+                                                 .is_planned = true};
 
-const struct task_info *task_find(const char *name)
+const struct task_info *const task_table[] = {&classification, &regression, &task_language_modeling,
+                                              NULL};
+
+static const struct task_info *named(const char *name)
 {
     for (int i = 0; task_table[i]; i++)
         if (strcmp(task_table[i]->name, name) == 0)
@@ -42,7 +63,14 @@ const struct task_info *task_find(const char *name)
     return NULL;
 }
 
+const struct task_info *task_find(const char *name)
+{
+    const struct task_info *task = named(name);
+    return task && !task->is_planned ? task : NULL;
+}
+
 bool task_is_planned(const char *name)
 {
-    return strcmp(name, "language_modeling") == 0;
+    const struct task_info *task = named(name);
+    return task && task->is_planned;
 }

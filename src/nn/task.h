@@ -4,13 +4,18 @@
 
 #include "nn/op.h"
 
-enum target_kind { TARGET_CLASS /* int32 */, TARGET_REAL /* float */ };
+enum target_kind {
+    TARGET_CLASS,  /* int32, one a sample */
+    TARGET_REAL,   /* float, one a sample */
+    TARGET_TOKENS, /* int32, one a token: L a sample, the class of each of its L logit vectors */
+};
 
 /* What a pass over a set of samples adds up, in fixed order, in double.  All any task needs. */
 struct pass_sums {
     int64_t n;         /* samples */
-    double loss_sum;   /* cross-entropy: sum of sample losses; MSE: sum of squared errors */
+    double loss_sum;   /* cross-entropy: sum over samples, or tokens; MSE: sum of squared errors */
     int64_t n_correct; /* argmax equals the class (first maximum wins) */
+    int64_t n_tokens;  /* TARGET_TOKENS: n times L; 0 else */
     double target_sum, target_sq_sum; /* TARGET_REAL */
 };
 
@@ -22,14 +27,23 @@ struct task_info {
     /* Mean loss and score of a pass; n == 0 gives NaN for both.
      *   classification: score = n_correct / n
      *   regression:     loss = SSE / n, score = 1 - SSE / (sum y^2 - n mean(y)^2), 0 when that
-     *                   denominator is <= 0 */
+     *                   denominator is <= 0
+     *   language_modeling: loss = mean over tokens, score = n_correct / n_tokens */
     void (*finish)(const struct pass_sums *sums, double *loss, double *score);
+    /* One more figure made of the mean loss; NULL: none.  language_modeling: perplexity, exp(loss).
+     */
+    const char *extra_name;
+    double (*extra)(double loss);
+    bool is_planned; /* in the catalogue, but no backend can train it yet */
 };
 
-/* NULL-terminated table and look-up (case-sensitive). */
+/* NULL-terminated table, planned tasks last; look-up (case-sensitive) of those that are not
+ * planned. */
 extern const struct task_info *const task_table[];
 const struct task_info *task_find(const char *name);
-/* A task of the catalogue this version does not have yet (language_modeling). */
+/* A task of the catalogue this version does not have yet. */
 bool task_is_planned(const char *name);
+
+extern const struct task_info task_language_modeling;
 
 #endif

@@ -21,7 +21,7 @@ static struct shape inferred(enum op_kind op, struct op_attr attr, struct shape 
 {
     struct error err = ERROR_INIT;
     struct shape out = {0};
-    if (!op_infos[op].infer(&attr, &in, &out, &err))
+    if (!op_infos[op].infer(&attr, &in, 1, &out, &err))
         fail_msg("%s: %s", op_infos[op].name, err.text);
     return out;
 }
@@ -31,15 +31,50 @@ static struct shape inferred(enum op_kind op, struct op_attr attr, struct shape 
 static void test_table(void **state)
 {
     (void)state;
-    static const char *const names[] = {"input",      "conv2d",  "linear",  "batch_norm",    "relu",
-                                        "max_pool2d", "flatten", "dropout", "cross_entropy", "mse"};
-    assert_int_equal(sizeof names / sizeof *names, OP_COUNT);
+    static const struct {
+        const char *name;
+        int least, most; /* inputs */
+        bool has_params, has_macs;
+    } want[] = {
+        [OP_INPUT] = {"input", 0, 0, false, false},
+        [OP_CONV2D] = {"conv2d", 1, 1, true, true},
+        [OP_LINEAR] = {"linear", 1, 1, true, true},
+        [OP_BATCH_NORM] = {"batch_norm", 1, 1, true, false},
+        [OP_RELU] = {"relu", 1, 1, false, false},
+        [OP_MAX_POOL2D] = {"max_pool2d", 1, 1, false, false},
+        [OP_FLATTEN] = {"flatten", 1, 1, false, false},
+        [OP_DROPOUT] = {"dropout", 1, 1, false, false},
+        [OP_CROSS_ENTROPY] = {"cross_entropy", 1, 1, false, false},
+        [OP_MSE] = {"mse", 1, 1, false, false},
+        [OP_GELU] = {"gelu", 1, 1, false, false},
+        [OP_HARDSWISH] = {"hardswish", 1, 1, false, false},
+        [OP_HARDSIGMOID] = {"hardsigmoid", 1, 1, false, false},
+        [OP_SIGMOID] = {"sigmoid", 1, 1, false, false},
+        [OP_TANH] = {"tanh", 1, 1, false, false},
+        [OP_LAYER_NORM] = {"layer_norm", 1, 1, true, false},
+        [OP_AVG_POOL2D] = {"avg_pool2d", 1, 1, false, false},
+        [OP_ADAPTIVE_AVG_POOL2D] = {"adaptive_avg_pool2d", 1, 1, false, false},
+        [OP_ADAPTIVE_MAX_POOL2D] = {"adaptive_max_pool2d", 1, 1, false, false},
+        [OP_ADD] = {"add", 2, 2, false, false},
+        [OP_MULTIPLY] = {"multiply", 2, 2, false, false},
+        [OP_CONCATENATE] = {"concatenate", 2, 4, false, false},
+        [OP_CHANNEL_MEAN_MAX] = {"channel_mean_max", 1, 1, false, false},
+        [OP_EMBEDDING] = {"embedding", 1, 1, true, false},
+        [OP_POSITIONS] = {"positions", 1, 2, true, false},
+        [OP_ATTENTION] = {"attention", 1, 4, false, true},
+        [OP_FIRST_TOKEN] = {"first_token", 1, 1, false, false},
+        [OP_TIED_LINEAR] = {"tied_linear", 1, 1, true, true},
+    };
+    assert_int_equal(sizeof want / sizeof *want, OP_COUNT);
     for (int i = 0; i < OP_COUNT; i++) {
-        assert_string_equal(op_infos[i].name, names[i]);
-        assert_int_equal(op_infos[i].n_inputs, i == OP_INPUT ? 0 : 1);
-        assert_non_null(op_infos[i].infer);
-        assert_int_equal(op_infos[i].is_loss, i == OP_CROSS_ENTROPY || i == OP_MSE);
-        assert_int_equal(op_infos[i].macs != NULL, i == OP_CONV2D || i == OP_LINEAR);
+        const struct op_info *info = &op_infos[i];
+        assert_string_equal(info->name, want[i].name);
+        assert_int_equal(info->n_inputs, want[i].least);
+        assert_int_equal(info->max_inputs ? info->max_inputs : info->n_inputs, want[i].most);
+        assert_non_null(info->infer);
+        assert_int_equal(info->is_loss, i == OP_CROSS_ENTROPY || i == OP_MSE);
+        assert_int_equal(info->params != NULL, want[i].has_params);
+        assert_int_equal(info->macs != NULL, want[i].has_macs);
     }
 }
 
@@ -78,7 +113,7 @@ static void refused(enum op_kind op, struct op_attr attr, struct shape in, const
 {
     struct error err = ERROR_INIT;
     struct shape out;
-    if (op_infos[op].infer(&attr, &in, &out, &err))
+    if (op_infos[op].infer(&attr, &in, 1, &out, &err))
         fail_msg("%s was accepted where '%s' is expected", op_infos[op].name, part);
     assert_int_equal(err.class_, ERROR_USAGE);
     assert_contains(err.text, part);
@@ -149,8 +184,8 @@ static void test_params(void **state)
     assert_memory_equal(p[0].dims, conv_dims, sizeof conv_dims);
     assert_int_equal(p[1].rank, 1);
     assert_int_equal(p[1].dims[0], 4);
-    assert_near(p[0].bound, 1 / sqrt(3 * 3 * 5), 1e-15);
-    assert_near(p[1].bound, 1 / sqrt(3 * 3 * 5), 1e-15);
+    assert_near(p[0].scale, 1 / sqrt(3 * 3 * 5), 1e-15);
+    assert_near(p[1].scale, 1 / sqrt(3 * 3 * 5), 1e-15);
     conv.bias = 0;
     op_infos[OP_CONV2D].params(&conv, &image, p, &n_params, b, &n_buffers);
     assert_int_equal(n_params, 1);
@@ -162,7 +197,7 @@ static void test_params(void **state)
     assert_int_equal(p[0].layout, LAYOUT_LINEAR);
     assert_int_equal(p[0].dims[0], 7);
     assert_int_equal(p[0].dims[1], 25);
-    assert_near(p[0].bound, 0.2, 1e-15);
+    assert_near(p[0].scale, 0.2, 1e-15);
     assert_int_equal(p[1].dims[0], 7);
     assert_int_equal(p[1].init, INIT_UNIFORM);
 

@@ -189,8 +189,8 @@ static void test_moments(void **state)
                 assert_near(json_number_value(json_object_get(t, "mean")), p->init == INIT_ONES, 0);
                 continue;
             }
-            assert_near(json_number_value(json_object_get(t, "bound")), p->bound, 1e-12);
-            check_moments(g, j, p->bound);
+            assert_near(json_number_value(json_object_get(t, "bound")), p->scale, 1e-12);
+            check_moments(g, j, p->scale);
         }
         graph_free(g);
     }
