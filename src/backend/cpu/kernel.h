@@ -31,12 +31,15 @@ struct update_call {
 };
 typedef void (*cpu_update_fn)(const struct update_call *call);
 
+struct gemm;
+
 /* A set of kernels compiled for one instruction set. */
 struct cpu_isa {
     const char *name;                        /* backend.variant */
     bool (*usable)(void);                    /* this machine has the instructions */
     const struct cpu_kernel *const *kernels; /* arrays of kernels, NULL at the end */
     cpu_update_fn update;
+    void (*gemm)(const struct gemm *g); /* isa/gemm.h; NULL in the reference */
 };
 
 /* Plain kernels, one for every (step kind, operation) of a network. */

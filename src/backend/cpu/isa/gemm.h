@@ -8,7 +8,8 @@
  * B's rows are ldb apart and contiguous along n.
  *
  * An element of C is summed over k in order, by itself: neither m nor n nor where the element lies
- * in a tile changes its bits.
+ * in a tile changes its bits.  The exception is a plain product with one column, which is summed in
+ * VW interleaved parts; it too is the same for every m.
  */
 #ifndef BACKEND_CPU_ISA_GEMM_H
 #define BACKEND_CPU_ISA_GEMM_H

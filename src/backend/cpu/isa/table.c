@@ -1,5 +1,7 @@
 #include "backend/cpu/isa/kernels.h"
 
+#include "backend/cpu/isa/gemm.h"
+
 static bool usable(void)
 {
 #if defined(FUGUE_ISA_avx512)
@@ -20,5 +22,8 @@ static const struct cpu_kernel *const kernels[] = {
 };
 
 extern const struct cpu_isa ISA_FN(cpu_isa);
-const struct cpu_isa ISA_FN(cpu_isa) = {
-    .name = ISA_NAME, .usable = usable, .kernels = kernels, .update = ISA_FN(update)};
+const struct cpu_isa ISA_FN(cpu_isa) = {.name = ISA_NAME,
+                                        .usable = usable,
+                                        .kernels = kernels,
+                                        .update = ISA_FN(update),
+                                        .gemm = ISA_FN(gemm)};

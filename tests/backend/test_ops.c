@@ -1,0 +1,292 @@
+/* Every operation: the double reference against finite differences, then every set of kernels
+ * against the double reference, over odd shapes, strides, pads, groups and partial batches.
+ */
+#include "helper_case.h"
+
+#define VECTOR(n)                                                                                  \
+    {                                                                                              \
+        1,                                                                                         \
+        {                                                                                          \
+            n, 1, 1                                                                                \
+        }                                                                                          \
+    }
+#define IMAGE(h, w, c)                                                                             \
+    {                                                                                              \
+        3,                                                                                         \
+        {                                                                                          \
+            h, w, c                                                                                \
+        }                                                                                          \
+    }
+#define CONV(out, k, s, p, d, g, b)                                                                \
+    {                                                                                              \
+        .out_features = out, .kernel_h = k, .kernel_w = k, .stride_h = s, .stride_w = s,           \
+        .pad_h = p, .pad_w = p, .dilation_h = d, .dilation_w = d, .groups = g, .bias = b           \
+    }
+#define POOL(k, s, p) CONV(0, k, s, p, 1, 1, 0)
+#define NORM                                                                                       \
+    {                                                                                              \
+        .eps = 1e-5f, .momentum = 0.1f                                                             \
+    }
+#define LINEAR(out, b)                                                                             \
+    {                                                                                              \
+        .out_features = out, .bias = b                                                             \
+    }
+
+/* op, attributes, input, batch, rows a shard, valid rows */
+static const struct op_case cases[] = {
+    {OP_LINEAR, LINEAR(3, 1), VECTOR(5), 7, 3, 7, .seed = 1},
+    {OP_LINEAR, LINEAR(1, 1), VECTOR(64), 9, 4, 6, .seed = 2},
+    {OP_LINEAR, LINEAR(1, 0), VECTOR(37), 5, 5, 5, .seed = 3},
+    {OP_LINEAR, LINEAR(10, 1), VECTOR(33), 11, 8, 10, .seed = 4},
+    {OP_LINEAR, LINEAR(33, 0), VECTOR(1), 3, 2, 3, .seed = 5},
+    {OP_LINEAR, LINEAR(128, 1), VECTOR(8), 70, 64, 70, .seed = 6},
+    {OP_LINEAR, LINEAR(64, 1), VECTOR(128), 64, 64, 64, .seed = 7, .add_dx = true},
+    {OP_LINEAR, LINEAR(17, 1), VECTOR(19), 1, 1, 1, .seed = 8},
+    {OP_LINEAR, LINEAR(2, 1), VECTOR(100), 21, 7, 15, .seed = 9},
+    {OP_CONV2D, CONV(3, 3, 1, 1, 1, 1, 1), IMAGE(5, 4, 3), 4, 3, 4, .seed = 10},
+    {OP_CONV2D, CONV(16, 3, 1, 1, 1, 1, 1), IMAGE(8, 8, 1), 5, 2, 4, .seed = 11},
+    {OP_CONV2D, CONV(32, 3, 1, 1, 1, 1, 0), IMAGE(8, 8, 16), 3, 3, 3, .seed = 12},
+    {OP_CONV2D, CONV(6, 5, 1, 0, 1, 1, 1), IMAGE(28, 28, 1), 3, 2, 3, .seed = 13},
+    {OP_CONV2D, CONV(16, 5, 1, 0, 1, 1, 1), IMAGE(12, 12, 6), 3, 2, 3, .seed = 14},
+    {OP_CONV2D, CONV(5, 3, 2, 1, 1, 1, 1), IMAGE(7, 6, 3), 3, 2, 3, .seed = 15},
+    {OP_CONV2D, CONV(4, 3, 2, 0, 1, 1, 0), IMAGE(6, 7, 2), 2, 1, 2, .seed = 16},
+    {OP_CONV2D, CONV(3, 3, 3, 2, 1, 1, 0), IMAGE(5, 6, 2), 2, 2, 1, .seed = 17},
+    {OP_CONV2D, CONV(5, 1, 1, 0, 1, 1, 1), IMAGE(3, 3, 3), 4, 2, 4, .seed = 18, .add_dx = true},
+    {OP_CONV2D, CONV(4, 1, 2, 0, 1, 1, 1), IMAGE(5, 5, 3), 2, 2, 2, .seed = 19},
+    {OP_CONV2D, CONV(4, 1, 1, 1, 1, 1, 1), IMAGE(3, 4, 3), 2, 2, 2, .seed = 20},
+    {OP_CONV2D, CONV(4, 3, 1, 2, 2, 1, 1), IMAGE(7, 8, 3), 2, 1, 2, .seed = 21},
+    {OP_CONV2D, CONV(6, 3, 1, 1, 1, 2, 1), IMAGE(5, 5, 4), 3, 2, 3, .seed = 22},
+    {OP_CONV2D, CONV(18, 3, 2, 1, 1, 18, 1), IMAGE(6, 5, 18), 3, 2, 3, .seed = 23},
+    {OP_CONV2D, CONV(40, 3, 1, 1, 1, 2, 0), IMAGE(4, 4, 34), 2, 2, 2, .seed = 24},
+    {OP_CONV2D, CONV(2, 3, 1, 1, 2, 2, 1), IMAGE(6, 6, 2), 2, 2, 2, .seed = 25},
+    {OP_CONV2D, CONV(2, 4, 4, 0, 1, 1, 1), IMAGE(4, 4, 5), 2, 2, 2, .seed = 26},
+    {OP_CONV2D,
+     {.out_features = 3,
+      .kernel_h = 2,
+      .kernel_w = 3,
+      .stride_h = 1,
+      .stride_w = 2,
+      .pad_h = 0,
+      .pad_w = 1,
+      .dilation_h = 2,
+      .dilation_w = 1,
+      .groups = 1,
+      .bias = 1},
+     IMAGE(6, 5, 2),
+     3,
+     2,
+     3,
+     .seed = 27},
+    {OP_RELU, {0}, IMAGE(3, 5, 7), 5, 2, 4, .seed = 30},
+    {OP_RELU, {0}, VECTOR(65), 3, 3, 3, .seed = 31, .add_dx = true},
+    {OP_FLATTEN, {0}, IMAGE(3, 2, 5), 4, 3, 4, .seed = 32},
+    {OP_FLATTEN, {0}, IMAGE(1, 1, 9), 3, 2, 3, .seed = 33},
+    {OP_FLATTEN, {0}, IMAGE(4, 3, 1), 3, 2, 2, .seed = 34, .add_dx = true},
+    {OP_DROPOUT, {.p = 0.25f}, IMAGE(3, 3, 5), 6, 4, 5, .seed = 35},
+    {OP_DROPOUT, {.p = 0.5f}, VECTOR(131), 3, 2, 3, .seed = 36, .add_dx = true},
+    {OP_DROPOUT, {.p = 0.0f}, VECTOR(3), 3, 2, 3, .seed = 37},
+    {OP_DROPOUT, {.p = 0.3f}, VECTOR(6), 3, 2, 3, .seed = 38, .evaluation = true},
+    {OP_MAX_POOL2D, POOL(2, 2, 0), IMAGE(6, 4, 3), 3, 2, 3, .seed = 40},
+    {OP_MAX_POOL2D, POOL(2, 2, 0), IMAGE(7, 5, 17), 3, 2, 3, .seed = 41},
+    {OP_MAX_POOL2D, POOL(3, 2, 1), IMAGE(7, 6, 4), 3, 2, 2, .seed = 42, .add_dx = true},
+    {OP_MAX_POOL2D, POOL(3, 1, 1), IMAGE(5, 5, 2), 2, 2, 2, .seed = 43},
+    {OP_MAX_POOL2D, POOL(2, 3, 0), IMAGE(8, 8, 2), 2, 2, 2, .seed = 44},
+    {OP_MAX_POOL2D, POOL(2, 2, 0), IMAGE(4, 4, 6), 2, 2, 2, .seed = 45, .evaluation = true},
+    {OP_BATCH_NORM, NORM, IMAGE(3, 4, 5), 7, 3, 7, .seed = 50},
+    {OP_BATCH_NORM, NORM, IMAGE(8, 8, 16), 9, 2, 8, .seed = 51},
+    {OP_BATCH_NORM, NORM, IMAGE(2, 2, 33), 4, 4, 3, .seed = 52, .add_dx = true},
+    {OP_BATCH_NORM, NORM, VECTOR(21), 6, 4, 5, .seed = 53},
+    {OP_BATCH_NORM, NORM, VECTOR(3), 4, 2, 1, .seed = 54},
+    {OP_BATCH_NORM, NORM, IMAGE(20, 20, 2), 3, 2, 3, .seed = 55},
+    {OP_BATCH_NORM, NORM, IMAGE(3, 3, 18), 3, 2, 3, .seed = 56, .evaluation = true},
+    {OP_CROSS_ENTROPY, {0}, VECTOR(10), 9, 4, 7, .seed = 60},
+    {OP_CROSS_ENTROPY, {0}, VECTOR(1), 3, 2, 3, .seed = 61},
+    {OP_CROSS_ENTROPY, {0}, VECTOR(100), 5, 2, 5, .seed = 62},
+    {OP_MSE, {0}, VECTOR(1), 11, 4, 9, .seed = 63},
+};
+#define N_CASES (sizeof cases / sizeof *cases)
+
+/* What the gradients are gradients of: sum(y dy), or the mean loss. */
+static double objective(const struct op_case *c, const double *buffer[2], struct op_values *v)
+{
+    for (int p = 0; p < 2; p++)
+        memcpy(v->buffer[p], buffer[p], v->n_buffer[p] * sizeof(double));
+    case_run(c, NULL, v);
+    if (op_infos[c->op].is_loss)
+        return v->sums.loss_sum / c->n_valid;
+    const size_t valid = v->n_y / (size_t)c->batch * (size_t)c->n_valid;
+    double sum = 0;
+    for (size_t i = 0; i < valid; i++)
+        sum += v->y[i] * v->dy[i];
+    return sum;
+}
+
+/* Central differences of a dozen elements spread over `n`. */
+static void check_slope(const struct op_case *c, const double *buffer[2], struct op_values *v,
+                        double *element, const double *gradient, size_t n, const char *what)
+{
+    const double h = 1e-5;
+    const size_t stride = n > 12 ? n / 12 : 1;
+    for (size_t i = 0; i < n; i += stride) {
+        const double old = element[i];
+        element[i] = old + h;
+        const double above = objective(c, buffer, v);
+        element[i] = old - h;
+        const double below = objective(c, buffer, v);
+        element[i] = old;
+        const double slope = (above - below) / (2 * h);
+        if (fabs(slope - gradient[i]) > 1e-6 * (1 + fabs(slope)))
+            fail_msg("%s: gradient of %s[%zu] %.9g, differences say %.9g", case_name(c), what, i,
+                     gradient[i], slope);
+    }
+}
+
+static double *copy_of(const double *v, size_t n)
+{
+    double *copy = malloc((n + 1) * sizeof *copy);
+    memcpy(copy, v, n * sizeof *v);
+    return copy;
+}
+
+static void check_differences(const struct op_case *c)
+{
+    struct op_values v;
+    values_init(&v, c);
+    double *start[2] = {copy_of(v.buffer[0], v.n_buffer[0]), copy_of(v.buffer[1], v.n_buffer[1])};
+    const double *buffer[2] = {start[0], start[1]};
+    objective(c, buffer, &v);
+    double *dx = copy_of(v.dx, v.n_x);
+    double *grad[2] = {copy_of(v.grad[0], v.n_param[0]), copy_of(v.grad[1], v.n_param[1])};
+    const size_t valid = v.n_x / (size_t)c->batch * (size_t)c->n_valid;
+    for (size_t i = 0; c->add_dx && i < valid; i++)
+        dx[i] -= 0.5;
+    check_slope(c, buffer, &v, v.x, dx, valid, "x");
+    check_slope(c, buffer, &v, v.param[0], grad[0], v.n_param[0], "weight");
+    check_slope(c, buffer, &v, v.param[1], grad[1], v.n_param[1], "bias");
+    for (int p = 0; p < 2; p++) {
+        free(start[p]);
+        free(grad[p]);
+    }
+    free(dx);
+    values_release(&v);
+}
+
+static void test_finite_differences(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (size_t i = 0; i < N_CASES; i++)
+        if (!cases[i].evaluation) {
+            check_differences(&cases[i]);
+            n++;
+        }
+    assert_true(n > 40);
+}
+
+static void check_untouched(const struct op_case *c, const struct op_values *v)
+{
+    const size_t y = v->n_y / (size_t)c->batch, x = v->n_x / (size_t)c->batch;
+    for (size_t i = (size_t)c->n_valid * y; i < v->n_y && !op_infos[c->op].is_loss; i++)
+        assert_true(v->y[i] == UNTOUCHED);
+    for (size_t i = (size_t)c->n_valid * x; i < v->n_x; i++)
+        assert_true(v->dx[i] == (c->add_dx ? 0.5 : UNTOUCHED));
+}
+
+static void check_isa(const struct cpu_isa *isa)
+{
+    for (size_t i = 0; i < N_CASES; i++) {
+        struct op_values expected, got;
+        char what[300];
+        values_init(&expected, &cases[i]);
+        values_init(&got, &cases[i]);
+        case_run(&cases[i], NULL, &expected);
+        case_run(&cases[i], isa, &got);
+        snprintf(what, sizeof what, "%s %s", isa->name, case_name(&cases[i]));
+        assert_values_close(&got, &expected, 4e-6, what);
+        check_untouched(&cases[i], &got);
+        values_release(&expected);
+        values_release(&got);
+    }
+}
+
+static void test_reference(void **state)
+{
+    (void)state;
+    check_isa(&cpu_isa_reference);
+}
+
+static void test_tuned(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (int i = 0; cpu_isas[i]; i++)
+        if (cpu_isas[i]->usable()) {
+            check_isa(cpu_isas[i]);
+            n++;
+        } else {
+            print_message("%s: not on this machine\n", cpu_isas[i]->name);
+        }
+    assert_true(n >= 1);
+}
+
+/* A fused relu gives the bits of the two steps. */
+static void test_fused_relu(void **state)
+{
+    (void)state;
+    for (int s = 0; cpu_isas[s]; s++)
+        for (size_t i = 0; i < N_CASES && cpu_isas[s]->usable(); i++) {
+            const struct cpu_kernel *k = cpu_kernel_find(cpu_isas[s], STEP_FORWARD, cases[i].op);
+            if (cases[i].op == OP_BATCH_NORM)
+                k = cpu_kernel_find(cpu_isas[s], STEP_BN_APPLY, cases[i].op);
+            if (!k || !k->fuses_relu)
+                continue;
+            struct op_case fused = cases[i];
+            fused.relu = true;
+            struct op_values a, b;
+            values_init(&a, &fused);
+            values_init(&b, &fused);
+            case_run(&fused, cpu_isas[s], &a);
+            case_run(&cases[i], cpu_isas[s], &b);
+            bool any = false;
+            for (size_t e = 0; e < a.n_y; e++) {
+                assert_true(a.y[e] == (b.y[e] < 0 ? 0 : b.y[e]));
+                any |= b.y[e] < 0;
+            }
+            assert_true(any || a.n_y < 10);
+            values_release(&a);
+            values_release(&b);
+        }
+}
+
+/* Values that are not numbers come out as such, not as zeros. */
+static void test_not_a_number(void **state)
+{
+    (void)state;
+    static const int checked[] = {0, 9, 27, 29, 36, 42, 49};
+    for (int s = 0; cpu_isas[s]; s++)
+        for (size_t i = 0; i < sizeof checked / sizeof *checked && cpu_isas[s]->usable(); i++) {
+            const struct op_case *c = &cases[checked[i]];
+            struct op_values v;
+            values_init(&v, c);
+            v.x[1] = NAN;
+            case_run(c, cpu_isas[s], &v);
+            bool found = isnan(v.sums.loss_sum);
+            for (size_t e = 0; e < v.n_y; e++)
+                found |= isnan(v.y[e]);
+            if (!found)
+                fail_msg("%s %s swallows what is not a number", cpu_isas[s]->name, case_name(c));
+            values_release(&v);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_finite_differences),
+        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_fused_relu),
+        cmocka_unit_test(test_not_a_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
