@@ -200,8 +200,8 @@ static bool set_option(struct net_def *net, const char *name, const json_t *valu
                        struct error *err)
 {
     const struct optim_info *info = optim_find(net->optimizer);
-    const struct optim_arg *arg = find_option(info, name);
-    if (!arg && !(is_betas(name) && find_option(info, "betas.0")))
+    const struct optim_arg *arg = find_option(info, is_betas(name) ? "betas.0" : name);
+    if (!arg)
         return optim_set(info, &net->optim, name, "", err); /* says what there is */
     char *text = option_text(arg, name, value);
     if (!text) {

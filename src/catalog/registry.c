@@ -50,7 +50,7 @@ static void put(struct registry *r, struct experiment *e)
         r->items[i] = e;
         return;
     }
-    r->items = xrealloc(r->items, (size_t)(r->n + 1) * sizeof *r->items);
+    r->items = xrealloc(r->items, (size_t)(r->n + 1) * sizeof(struct experiment *));
     r->items[r->n++] = e;
 }
 

@@ -56,7 +56,7 @@ static int32_t resolve(const struct registry *r, const char *part, struct error 
     free(id);
     if (i >= 0)
         return i;
-    const char **ids = xcalloc((size_t)r->n, sizeof *ids);
+    const char **ids = xcalloc((size_t)r->n, sizeof(const char *));
     for (int32_t k = 0; k < r->n; k++)
         ids[k] = r->items[k]->id;
     error_set(err, ERROR_USAGE, "unknown experiment '%.80s'%s; 'fugue list' shows what there is",
@@ -119,7 +119,7 @@ static bool choose_token(struct selection *s, const char *token, struct error *e
 bool registry_select(const struct registry *r, const char *const *tokens, int n_tokens,
                      const struct experiment ***out, int32_t *n, struct error *err)
 {
-    struct selection s = {r, xcalloc((size_t)r->n + 1, sizeof *s.chosen), 0};
+    struct selection s = {r, xcalloc((size_t)r->n + 1, sizeof(const struct experiment *)), 0};
     bool ok = true;
     if (n_tokens == 0 || (n_tokens == 1 && text_equal_nocase(tokens[0], "all"))) {
         for (int32_t i = 0; i < r->n; i++)

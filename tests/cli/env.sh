@@ -6,7 +6,7 @@ export HOME=$work/home
 unset XDG_CACHE_HOME XDG_DATA_HOME
 
 has_row() {
-    tr -s ' ' <"$work/out" | grep -qF -- "$1" || fail "$last: no row '$1'"
+    tr -s ' ' <"$work/out" | grep -F -- "$1" >/dev/null || fail "$last: no row '$1'"
 }
 
 export FUGUE_DATA_DIR=" ~/sets " FUGUE_RUNS_DIR=results FUGUE_OFFLINE=Yes

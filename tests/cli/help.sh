@@ -45,18 +45,22 @@ in_stderr "'env' is one word too many"
 
 # Colour only on a terminal, and not with NO_COLOR or a dumb one.
 if command -v script >/dev/null; then
+    # Into a file: "| grep -q" would end the writer early, which pipefail takes for a failure.
     in_terminal() {
-        script -qec "$*" /dev/null </dev/null
+        script -qec "$*" /dev/null </dev/null | tr -d '\r' >"$work/out"
     }
     esc=$(printf '\033')
-    in_terminal "env -u NO_COLOR TERM=xterm '$fugue' --help" | grep -q "$esc" || fail "no colour on a terminal"
-    in_terminal "env NO_COLOR=1 TERM=xterm '$fugue' --help" | grep -q "$esc" && fail "colour with NO_COLOR"
-    in_terminal "env -u NO_COLOR TERM=dumb '$fugue' --help" | grep -q "$esc" && fail "colour on a dumb terminal"
+    in_terminal "env -u NO_COLOR TERM=xterm '$fugue' --help"
+    grep -q "$esc" "$work/out" || fail "no colour on a terminal"
+    in_terminal "env NO_COLOR=1 TERM=xterm '$fugue' --help"
+    grep -q "$esc" "$work/out" && fail "colour with NO_COLOR"
+    in_terminal "env -u NO_COLOR TERM=dumb '$fugue' --help"
+    grep -q "$esc" "$work/out" && fail "colour on a dumb terminal"
     # The list fits the terminal: the wide table becomes a few lines each.
-    in_terminal "stty cols 80; '$fugue' list --exp E12" | tr -d '\r' >"$work/out"
+    in_terminal "stty cols 80; '$fugue' list --exp E12"
     awk 'length > 80' "$work/out" | grep . && fail "list: lines wider than the terminal"
     grep -qF "batch 64|128, epochs 5, lr 0.0001|0.0003|0.001, adamw" "$work/out" || fail "narrow list"
-    in_terminal "stty cols 300; '$fugue' list --exp E12" | tr -d '\r' >"$work/out"
+    in_terminal "stty cols 300; '$fugue' list --exp E12"
     grep -qF "DATA SET" "$work/out" || fail "wide list"
 fi
 env -u NO_COLOR "$fugue" --help >"$work/out"

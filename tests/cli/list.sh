@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 row() {
-    tr -s ' ' <"$work/out" | grep -qF -- "$1" || fail "$last: no row '$1'"
+    tr -s ' ' <"$work/out" | grep -F -- "$1" >/dev/null || fail "$last: no row '$1'"
 }
 
 expect 0 list
