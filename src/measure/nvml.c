@@ -25,6 +25,7 @@ static const struct {
     {offsetof(struct nvml_table, compute_mode), {"nvmlDeviceGetComputeMode"}},
     {offsetof(struct nvml_table, power_limit), {"nvmlDeviceGetEnforcedPowerLimit"}},
     {offsetof(struct nvml_table, memory), {"nvmlDeviceGetMemoryInfo"}},
+    {offsetof(struct nvml_table, memory_v2), {"nvmlDeviceGetMemoryInfo_v2"}},
     {offsetof(struct nvml_table, utilization), {"nvmlDeviceGetUtilizationRates"}},
     {offsetof(struct nvml_table, power), {"nvmlDeviceGetPowerUsage"}},
     {offsetof(struct nvml_table, fields), {"nvmlDeviceGetFieldValues"}},
@@ -148,7 +149,13 @@ bool nvml_power_limit_w(void *device, double *out)
 bool nvml_memory_mb(void *device, double *used, double *total)
 {
     const struct nvml_table *t = api();
+    struct nvml_memory_v2 v2 = {.version = NVML_MEMORY_V2};
     struct nvml_memory m = {0};
+    if (t && t->memory_v2 && t->memory_v2(device, &v2) == 0) {
+        *used = (double)v2.used / MIB;
+        *total = (double)v2.total / MIB;
+        return true;
+    }
     if (!t || !t->memory || t->memory(device, &m) != 0)
         return false;
     *used = (double)m.used / MIB;

@@ -26,6 +26,11 @@ union nvml_value {
     unsigned long long ull;
     long long sll;
 };
+struct nvml_memory_v2 {
+    unsigned version; /* NVML_MEMORY_V2 */
+    unsigned long long total, reserved, free, used;
+};
+#define NVML_MEMORY_V2 ((unsigned)sizeof(struct nvml_memory_v2) | 2u << 24)
 struct nvml_field_value {
     unsigned field, scope;
     long long timestamp, latency_us;
@@ -48,6 +53,7 @@ struct nvml_table {
     int (*compute_mode)(void *device, int *out);
     int (*power_limit)(void *device, unsigned *mw);
     int (*memory)(void *device, struct nvml_memory *out);
+    int (*memory_v2)(void *device, struct nvml_memory_v2 *out);
     int (*utilization)(void *device, struct nvml_utilization *out);
     int (*power)(void *device, unsigned *mw);
     int (*fields)(void *device, int n, struct nvml_field_value *values);
@@ -72,7 +78,9 @@ bool nvml_name(void *device, char *out, unsigned size);
 bool nvml_uuid(void *device, char *out, unsigned size);
 const char *nvml_compute_mode(void *device); /* "DEFAULT", ...; "" unknown */
 bool nvml_power_limit_w(void *device, double *out);
-bool nvml_memory_mb(void *device, double *used, double *total); /* MiB, of the whole device */
+/* MiB, of the whole device.  Without what the driver keeps for itself, as nvidia-smi shows it,
+ * where the driver tells the two apart (since 510; 615 MiB on an H200). */
+bool nvml_memory_mb(void *device, double *used, double *total);
 bool nvml_utilization_pct(void *device, double *out);
 /* Instantaneous power where the driver has it, else nvmlDeviceGetPowerUsage (a mean over 1 s on
  * newer GPUs). */

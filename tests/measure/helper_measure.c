@@ -132,6 +132,17 @@ static int memory(void *device, struct nvml_memory *out)
     return answer(false);
 }
 
+/* The driver keeps 600 MiB for itself, which only this function tells apart. */
+static int memory_v2(void *device, struct nvml_memory_v2 *out)
+{
+    (void)device;
+    assert_int_equal(out->version, 0x2000028); /* 40 bytes, version 2 */
+    out->total = 80ull << 30;
+    out->reserved = 600ull << 20;
+    out->used = (fake.used_mib - 600) << 20;
+    return answer(!fake.has_memory_v2);
+}
+
 static int utilization(void *device, struct nvml_utilization *out)
 {
     (void)device;
@@ -204,6 +215,7 @@ void fake_install(void)
         .compute_mode = compute_mode,
         .power_limit = power_limit,
         .memory = memory,
+        .memory_v2 = memory_v2,
         .utilization = utilization,
         .power = power,
         .fields = fields,

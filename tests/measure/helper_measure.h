@@ -27,6 +27,7 @@ struct fake_gpu {
     double counter_jump_j; /* added to the counter: a reset when negative */
     bool no_fields;        /* an old driver: nvmlDeviceGetPowerUsage only */
     bool no_counter, no_power, lost;
+    bool has_memory_v2; /* a driver since 510 */
     int energy_reads, power_reads;
 };
 extern struct fake_gpu fake;

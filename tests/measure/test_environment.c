@@ -55,6 +55,21 @@ static void the_gpu_asked_for_is_described(void **state)
     nvml_set_table(NULL);
 }
 
+static void memory_is_without_what_the_driver_keeps(void **state)
+{
+    (void)state;
+    double used, total;
+    fake_install();
+    assert_true(nvml_memory_mb(nvml_device(1), &used, &total));
+    assert_true(used == 1000 && total == 81920);
+    fake.has_memory_v2 = true;
+    assert_true(nvml_memory_mb(nvml_device(1), &used, &total));
+    assert_true(used == 400 && total == 81920);
+    fake.lost = true;
+    assert_false(nvml_memory_mb(nvml_device(1), &used, &total));
+    nvml_set_table(NULL);
+}
+
 static int refuse(void)
 {
     return 9; /* NVML_ERROR_DRIVER_NOT_LOADED */
@@ -76,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_is_described),
         cmocka_unit_test(the_gpu_asked_for_is_described),
+        cmocka_unit_test(memory_is_without_what_the_driver_keeps),
         cmocka_unit_test(a_library_without_a_driver_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
