@@ -151,7 +151,7 @@ static void four_writers_at_once(void **state)
 static void writers_killed_at_random_moments(void **state)
 {
     unsigned random = 20261130;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 30; round++) {
         char name[16];
         snprintf(name, sizeof name, "r%d", round);
         char *folder = in(*state, name);
