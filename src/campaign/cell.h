@@ -27,7 +27,7 @@ bool cell_spec_from_json(const json_t *msg, struct cell_spec *out, struct error 
 void cell_key(const struct cell_spec *s, char out[17]);
 
 /* Events from a cell, as JSON objects with "type":
- *   start     {group_id, exp_id, executor, workload, n_jobs, layout {...}, device, threads}
+ *   start     {group_id, exp_id, executor, workload, n_jobs, layout {...}, device, threads, pid}
  *   notice    {level, text}
  *   progress  {job, job_id, epochs_done, epochs, samples_per_s, loss}
  *   epoch     {job, job_id, epoch, epochs, train_loss, val_loss, score, lr, t_start_s, t_end_s}
