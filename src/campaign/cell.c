@@ -153,12 +153,13 @@ static void send_start(struct cell *c)
 {
     const struct record *r = &c->record;
     const struct layout *l = &r->layout;
-    channel_sendf(&c->channel, NULL, "start", "{s:s,s:s,s:s,s:s,s:i,s:{s:i,s:i,s:i,s:s},s:s,s:i,s:i}",
-                  "group_id", r->group_id, "exp_id", c->spec.experiment->id, "executor",
-                  c->spec.executor, "workload", c->spec.experiment->workload->name, "n_jobs",
-                  r->n_jobs, "layout", "max_parallel", l->max_parallel, "threads", l->threads,
-                  "threads_per_unit", l->threads_per_unit, "source", l->source, "device",
-                  c->spec.options.device, "threads", l->threads, "pid", (int)getpid());
+    channel_sendf(&c->channel, NULL, "start",
+                  "{s:s,s:s,s:s,s:s,s:i,s:{s:i,s:i,s:i,s:s},s:s,s:i,s:i}", "group_id", r->group_id,
+                  "exp_id", c->spec.experiment->id, "executor", c->spec.executor, "workload",
+                  c->spec.experiment->workload->name, "n_jobs", r->n_jobs, "layout", "max_parallel",
+                  l->max_parallel, "threads", l->threads, "threads_per_unit", l->threads_per_unit,
+                  "source", l->source, "device", c->spec.options.device, "threads", l->threads,
+                  "pid", (int)getpid());
 }
 
 /* Jobs the executor could not even begin: rows like all others. */

@@ -1,5 +1,6 @@
 /* A cell as its parent sees it: start, events, end, and the rows of one that died. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -161,10 +162,14 @@ static void relay(struct parent *p, struct error *err)
 static bool find_written(struct results *store, const char *group_id, json_t *told,
                          struct error *err)
 {
-    json_t *rows = NULL, *row;
+    json_t *rows, *row;
     size_t i;
-    if (!results_sync(store, err) ||
-        !(rows = results_read(results_path(store, RESULTS_INDIVIDUAL), err)))
+    const char *path = results_path(store, RESULTS_INDIVIDUAL);
+    if (!results_sync(store, err))
+        return false;
+    if (!file_exists(path))
+        return true; /* nobody has written a job's row yet */
+    if (!(rows = results_read(path, err)))
         return false;
     json_array_foreach(rows, i, row)
     {
