@@ -1,4 +1,4 @@
-"""How PyTorch, torchvision and transformers draw the first weights of the nine models: analytic moments, held against draws."""
+"""How PyTorch, torchvision and transformers draw the first weights of the nine models: moments, held against draws."""
 import math
 
 import torch
@@ -15,12 +15,15 @@ N_DRAWS, ERRORS = 20, 4.0  # networks drawn; standard errors allowed
 RULES = {
     "zeros": ("0", 0.0),
     "ones": ("1", 0.0),
-    "default_uniform": ("uniform(-b, b), b = 1 / sqrt(fan_in); std = b / sqrt(3); fan_in of a bias is its weight's", math.sqrt(0.8)),
+    "default_uniform": ("uniform(-b, b), b = 1 / sqrt(fan_in); std = b / sqrt(3); fan_in of a bias is its weight's",
+                        math.sqrt(0.8)),
     "xavier_uniform": ("uniform(-b, b), b = sqrt(6 / (rows + columns)); std = b / sqrt(3)", math.sqrt(0.8)),
-    "kaiming_normal_fan_out": ("normal(0, sqrt(2 / fan_out)), fan_out = dimension 0 * kh * kw, groups not considered", math.sqrt(2)),
+    "kaiming_normal_fan_out": ("normal(0, sqrt(2 / fan_out)), fan_out = dimension 0 * kh * kw, groups not considered",
+                               math.sqrt(2)),
     "normal_0.01": ("normal(0, 0.01)", math.sqrt(2)),
     "normal_0.02": ("normal(0, 0.02)", math.sqrt(2)),
-    "normal_0.02_padding_row_zero": ("normal(0, 0.02), row 1 zero; mean and std are those of the other rows", math.sqrt(2)),
+    "normal_0.02_padding_row_zero": ("normal(0, 0.02), row 1 zero; mean and std are those of the other rows",
+                                     math.sqrt(2)),
     "normal_1": ("normal(0, 1)", math.sqrt(2)),
 }
 
@@ -49,7 +52,8 @@ def rule_of(kind: str, layer: nn.Module, name: str, t: torch.Tensor) -> tuple[st
         if isinstance(layer, nn.Conv2d):
             fan_out = layer.weight.shape[0] * math.prod(layer.weight.shape[2:])
             return ("kaiming_normal_fan_out", math.sqrt(2.0 / fan_out)) if weight else ("zeros", 0.0)
-        if name.startswith(("classifier.0", "classifier.3")) and (kind, name[:12]) != ("mobilenet_v3_small", "classifier.3"):
+        last = "classifier.3" if kind == "mobilenet_v3_small" else "classifier.6"
+        if name.startswith("classifier") and not name.startswith(last):
             return ("normal_0.01", 0.01) if weight else ("zeros", 0.0)
     return default_uniform(layer)
 
@@ -83,13 +87,14 @@ def verify(kind: str, make) -> float:
     for name, (n, total, squares, std, factor) in sums.items():
         mean_off = abs(total / n) / (std / math.sqrt(n))
         var_off = abs(squares / n / std**2 - 1.0) / (factor / math.sqrt(n))
-        assert max(mean_off, var_off) < ERRORS, f"{kind} {name}: mean off by {mean_off:.1f}, variance by {var_off:.1f} errors"
+        text = f"{kind} {name}: mean off by {mean_off:.1f}, variance by {var_off:.1f} standard errors"
+        assert max(mean_off, var_off) < ERRORS, text
         worst = max(worst, mean_off, var_off)
     return worst
 
 
 def moments(full: bool) -> dict:
-    """Moments of every tensor at full size; draws at full size with `full`, else the scaled ones of the large models."""
+    """Moments of every tensor at full size; draws at full size with `full`, else scaled ones of the large models."""
     scaled = {"transformer": nets.NETS["transformer_small"].make, "xlm_roberta": nets.NETS["xlm_roberta_small"].make,
               "vgg16_cbam": nets.NETS["vgg16_cbam_small"].make}
     kinds = {k: make for k, (make, _) in models.FULL.items()} | {"digits_cnn": small_nets.digits_cnn}
@@ -103,6 +108,6 @@ def moments(full: bool) -> dict:
             model, rows = make(), []
             for name, t in models.ordered_parameters(model):
                 rule, std = rule_of(kind, layer_of(model, name), name, t)
-                rows.append({"name": name, "rule": rule, "mean": float(rule == "ones"), "std": digits(std, 12)})
+                rows.append([name, rule, digits(std, 10)])
             out.append({"model": kind, "tensors": rows})
     return {"made_with": MADE_WITH, "rules": {k: v[0] for k, v in RULES.items()}, "models": out}

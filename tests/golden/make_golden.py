@@ -9,10 +9,10 @@ README.md is the manual: rules of inputs and weights, files, keys, tolerances.  
     optimisers.py    optimisers.json, clipping.json, schedules.json
     initialisers.py  init_moments_models.json
 
-How to run (a virtual environment outside the tree with `pip install torch torchvision transformers`; the CPU is enough):
+How to run (in a virtual environment outside the tree: `pip install torch torchvision transformers`; the CPU is enough):
     python3 tests/golden/make_golden.py              writes everything but the full-size fixtures
     python3 tests/golden/make_golden.py --check      recomputes the same and compares with the committed files
-    ... --full                                       the full-size ones too (transformer, VGG16-CBAM, XLM-R; 16 GB of memory)
+    ... --full                                       the full-size ones too (transformer, VGG16-CBAM, XLM-R; 8 GB)
     ... NAME.json nets/NAME.json                     these files only
 
 The versions that made the committed files stand in each file under "made_with".  Values come from one thread of
@@ -38,26 +38,17 @@ from rules import HERE, MADE_WITH, TYPES, decode, dump, philox
 MAX_BYTES = {"nets": 220_000, "": 75_000}  # by folder
 
 
-def same_in_float32(single: object, double: object) -> bool:
-    """Every number of `double` is a float32, and `single` holds the shortest digits of the same one."""
-    if isinstance(double, dict):
-        return all(same_in_float32(single[k], v) for k, v in double.items())
-    if isinstance(double, (list, tuple)):
-        return all(map(same_in_float32, single, double))
-    if isinstance(double, float):
-        return float(np.float32(double)) == double and np.float32(single) == np.float32(double)
-    return single == double
-
-
-def exact(group: str) -> dict:
+def one_file(group: str) -> dict:
     single, double = (ops_more.group_values(group, t) for t in TYPES.values())
-    assert same_in_float32(single["cases"], double["cases"]), f"{group}: float32 and float64 differ"
-    return double | {"dtype": "exact"}
+    off = worst(single["cases"], double["cases"])
+    assert off <= 3e-7, f"{group}: float32 and float64 differ by {off:.1e}"
+    return double | {"dtype": "both"}
 
 
 def all_files(full: bool) -> dict[str, tuple[Callable[[], dict], int]]:
     """file name: (make its content, levels of its layout)."""
-    files: dict = {"optimisers.json": (optimisers.optimiser_values, 3), "clipping.json": (optimisers.clipping_values, 3),
+    files: dict = {"optimisers.json": (optimisers.optimiser_values, 3),
+                   "clipping.json": (optimisers.clipping_values, 3),
                    "schedules.json": (optimisers.schedule_values, 3), "init_moments.json": (small_nets.init_values, 4),
                    "counts.json": (lambda: {"made_with": MADE_WITH, "parameters": models.counts()}, 3),
                    "model_tensors.json": (lambda: {"made_with": MADE_WITH, "models": models.tensor_lists()}, 3),
@@ -67,10 +58,10 @@ def all_files(full: bool) -> dict[str, tuple[Callable[[], dict], int]]:
         for name in small_nets.NETS:
             files[f"{name}{suffix}.json"] = (lambda n=name, d=dtype: small_nets.net_values(n, d), 2)
         for group in ops_more.GROUPS:
-            if group not in ops_more.EXACT:
+            if group not in ops_more.ONE_FILE:
                 files[f"ops_{group}{suffix}.json"] = (lambda g=group, d=dtype: ops_more.group_values(g, d), 3)
-    for group in ops_more.EXACT:
-        files[f"ops_{group}.json"] = (lambda g=group: exact(g), 3)
+    for group in ops_more.ONE_FILE:
+        files[f"ops_{group}.json"] = (lambda g=group: one_file(g), 3)
     for name, net in nets.NETS.items():
         if full or not net.full:
             files[f"nets/{name}.json"] = (lambda n=net: nets.fixture(n), 2)
@@ -100,8 +91,8 @@ def worst(a: object, b: object) -> float:
 
 
 def limit_of(name: str) -> float:
-    """Summaries are rounded to 14 digits and 42 bits, and float64 rounding grows over three steps of a deep network."""
-    return 1e-10 if name.startswith("nets/") else 1e-12 if "_f64" in name else 1e-5
+    """Summaries are rounded to 13 digits and 36 bits; float64 rounding grows over three steps of a deep network."""
+    return 2e-10 if name.startswith("nets/") else 1e-12 if "_f64" in name or "moments_models" in name else 1e-5
 
 
 def show(name: str, tensor: str) -> None:
@@ -116,7 +107,8 @@ def main(args: list[str]) -> int:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     # Known answer of Random123 (kat_vectors: philox4x32 10, all zero) before anything is made from the formula.
-    assert [hex(v) for v in philox(0, 0, 0, 0, np.zeros(1))[0]] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
+    known = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
+    assert philox(0, 0, 0, 0, np.zeros(1))[0].tolist() == known
     if args[:1] == ["--show"]:
         show(*args[1:3])
         return 0

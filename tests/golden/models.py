@@ -25,7 +25,22 @@ def vision(name: str, classes: int) -> nn.Module:
         m.fc = nn.Linear(m.fc.in_features, classes)
     else:
         m.classifier[-1] = nn.Linear(m.classifier[-1].in_features, classes)
+    replace_hardsigmoid(m)
     return no_dropout(m)
+
+
+class ExactHardsigmoid(nn.Module):
+    """PyTorch's double hardsigmoid has the float 1/6 = 0.16666667163372 in its backward pass; this has the double's."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.relu6(x + 3.0) / 6.0
+
+
+def replace_hardsigmoid(m: nn.Module) -> None:
+    for name, child in m.named_children():
+        if isinstance(child, nn.Hardsigmoid):
+            setattr(m, name, ExactHardsigmoid())
+        replace_hardsigmoid(child)
 
 
 def no_dropout(m: nn.Module) -> nn.Module:
@@ -77,7 +92,7 @@ def xlm_roberta(layers: int = 12, width: int = 768, heads: int = 12, ff: int = 3
 
 
 class CBAM(nn.Module):
-    """Channel attention (reduction 16, average and max through one MLP), then spatial attention (7x7 over mean and max)."""
+    """Channel attention (reduction 16, average and max through one MLP), then spatial (7x7 over mean and max)."""
 
     def __init__(self, c: int):
         super().__init__()
@@ -90,7 +105,7 @@ class CBAM(nn.Module):
 
 
 class VggCbam(nn.Module):
-    """VGG16 under torchvision's own names with `cbam1`..`cbam5` between its numbered layers: its weights load as they are."""
+    """VGG16 under torchvision's own names, `cbam1`..`cbam5` between its numbered layers: its weights load by name."""
 
     def __init__(self, divisor: int, classes: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Fixtures of whole networks (nets/NAME.json): three SGD steps in float64, and how far PyTorch's float32 lies from it."""
+"""Fixtures of whole networks (nets/NAME.json): three SGD steps in float64, and how far float32 lies from it."""
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rules import (MADE_WITH, ORDINAL_TARGET, ORDINAL_X, classes, decode, digits
 
 @dataclass(frozen=True)
 class Net:
-    """One fixture. gain: multiplies the scale of weights of two and more dimensions; norm_bias: centre of the biases of norms (README.md)."""
+    """One fixture. gain: factor on weights of 2 and more dimensions; norm_bias: centre of norms' biases (README.md)."""
     model: str
     args: dict
     make: Callable[[], nn.Module]
@@ -60,8 +60,9 @@ NETS = {
                              padded(1000, 24, [24, 17, 9]), 2, 3, 0.02, gain=2.0),
     "vgg16_cbam_small": Net("vgg16_cbam", {"divisor": 4}, lambda: models.vgg16_cbam(4), image(3, 64, 64), 10, 3, 0.02,
                             gain=3.0),
-    "transformer": Net("transformer", {}, models.transformer, token_ids(6500, 128), 6500, 2, 0.1, samples=16, full=True),
-    "xlm_roberta": Net("xlm_roberta", {}, models.xlm_roberta, padded(250002, 64, [64, 41]), 2, 2, 0.01, samples=8,
+    "transformer": Net("transformer", {}, models.transformer, token_ids(6500, 128), 6500, 2, 0.1, samples=16,
+                       full=True),
+    "xlm_roberta": Net("xlm_roberta", {}, models.xlm_roberta, padded(250002, 64, [64, 41]), 2, 2, 0.01, samples=6,
                        full=True),
     "vgg16_cbam": Net("vgg16_cbam", {}, models.vgg16_cbam, image(3, 224, 224), 10, 2, 0.01, gain=3.0, samples=16,
                       full=True),
@@ -111,7 +112,8 @@ def train(net: Net, dtype: torch.dtype, indices: dict[str, list[int]] | None, st
     x, target = inputs_of(net, dtype)
     names = models.ordered_parameters(model)
     opt = torch.optim.SGD(model.parameters(), lr=net.lr, momentum=0.9, foreach=False, fused=False)
-    out: dict = {"losses": [], "index": indices or {}, "x": x, "target": target}
+    out: dict = {"losses": [], "index": indices or {}, "x": x, "target": target,
+                 "first": {n: numbers(t.reshape(-1)[:4]) for n, t in (names[0], names[1], names[-1])}}
     for step in range(steps):
         opt.zero_grad()
         logits = model(*x)
@@ -161,11 +163,13 @@ def fixture(net: Net) -> dict:
                                                         digits(distance(single["weight"][n], w), 2)]}
         tensors.append(row)
     out = {"model": net.model, "arguments": net.args, "dtype": "float64", "made_with": MADE_WITH, "batch": net.batch,
-           "input": net.input, "outputs": net.outputs, "gain": net.gain, "norm_bias": net.norm_bias, "loss_function": net.loss,
+           "input": net.input, "outputs": net.outputs, "gain": net.gain, "norm_bias": net.norm_bias,
+           "loss_function": net.loss,
            "optimiser": {"name": "sgd", "lr": net.lr, "momentum": 0.9, "steps": 3},
            "parameters": sum(math.prod(s) for s in wide["shapes"].values()),
            "x_first": wide["x"][0].reshape(-1)[:4].tolist(), "targets_first": wide["target"].reshape(-1)[:8].tolist(),
-           "samples": net.samples, "logits_shape": wide["shape"], "logits": wide["logits"], "losses": wide["losses"],
+           "initial_first": wide["first"], "samples": net.samples, "logits_shape": wide["shape"],
+           "logits": wide["logits"], "losses": wide["losses"],
            "losses_float32": single["losses"], "eval_logits_after": wide["eval"], "all_gradients_norm": digits(total),
            "float32_worst": {
                "logits": digits(distance(single["logits"], wide["logits"]), 2),

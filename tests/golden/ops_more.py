@@ -36,19 +36,19 @@ def conv(i: int, dtype: torch.dtype, x: tuple, w: tuple, stride: tuple = (1, 1),
 
 
 CONV = [
-    (conv, dict(x=(1, 3, 7, 6), w=(2, 3, 3, 3), padding=(2, 2), dilation=(2, 2))),
-    (conv, dict(x=(1, 2, 9, 8), w=(3, 2, 3, 2), stride=(2, 1), padding=(1, 3), dilation=(3, 2))),
-    (conv, dict(x=(1, 4, 5, 4), w=(6, 2, 3, 3), padding=(1, 1), groups=2)),
+    (conv, dict(x=(1, 2, 7, 5), w=(2, 2, 3, 3), padding=(2, 2), dilation=(2, 2))),
+    (conv, dict(x=(1, 2, 8, 6), w=(2, 2, 3, 2), stride=(2, 1), padding=(1, 3), dilation=(3, 2))),
+    (conv, dict(x=(1, 4, 4, 3), w=(6, 2, 3, 3), padding=(1, 1), groups=2)),
     (conv, dict(x=(2, 6, 4, 3), w=(3, 2, 1, 1), groups=3, bias=False)),
-    (conv, dict(x=(2, 3, 4, 3), w=(3, 1, 3, 3), padding=(1, 1), groups=3, bias=False)),
-    (conv, dict(x=(1, 4, 7, 6), w=(4, 1, 5, 5), stride=(2, 2), padding=(2, 2), groups=4)),
-    (conv, dict(x=(1, 2, 5, 6), w=(6, 1, 3, 3), padding=(1, 1), groups=2)),  # channel multiplier 3
-    (conv, dict(x=(2, 2, 5, 6), w=(3, 2, 2, 3), stride=(2, 3), padding=(0, 2))),
+    (conv, dict(x=(1, 3, 4, 3), w=(3, 1, 3, 3), padding=(1, 1), groups=3, bias=False)),
+    (conv, dict(x=(1, 3, 7, 5), w=(3, 1, 5, 5), stride=(2, 2), padding=(2, 2), groups=3)),
+    (conv, dict(x=(1, 2, 4, 5), w=(6, 1, 3, 3), padding=(1, 1), groups=2)),  # channel multiplier 3
+    (conv, dict(x=(2, 2, 5, 6), w=(2, 2, 2, 3), stride=(2, 3), padding=(0, 2))),
     (conv, dict(x=(1, 3, 8, 5), w=(2, 3, 4, 1), stride=(3, 1), padding=(1, 0))),
     (conv, dict(x=(1, 1, 5, 4), w=(2, 1, 1, 5), padding=(0, 2), bias=False)),
-    (conv, dict(x=(1, 3, 7, 7), w=(1, 3, 7, 7), stride=(2, 2), padding=(3, 3), bias=False)),
+    (conv, dict(x=(1, 2, 7, 7), w=(1, 2, 7, 7), stride=(2, 2), padding=(3, 3), bias=False)),
     (conv, dict(x=(3, 2, 1, 1), w=(2, 2, 3, 3), padding=(1, 1), bias=False)),  # one pixel, most taps padded
-    (conv, dict(x=(1, 2, 5, 5), w=(1, 2, 7, 7), padding=(3, 3), bias=False)),  # spatial attention's
+    (conv, dict(x=(1, 2, 4, 5), w=(1, 2, 7, 7), padding=(3, 3), bias=False)),  # spatial attention's
 ]
 
 # ---- norms and activations -------------------------------------------------------------------------------------------
@@ -87,6 +87,8 @@ def activation(i: int, dtype: torch.dtype, name: str, scale: float, edges: bool)
         x.view(-1)[8] = 100.0
     c.put("x", x)
     c.inputs["x"] = x.requires_grad_()
+    if name == "hardsigmoid" and dtype == torch.float64:  # PyTorch's own has a float 1/6 in its gradient
+        return c.finish(F.relu6(x + 3.0) / 6.0)
     return c.finish(ACTIVATIONS[name](x))
 
 
@@ -188,7 +190,7 @@ def positions(i: int, dtype: torch.dtype, table: int, d: int, batch: int, length
 
 
 def positions_offset(i: int, dtype: torch.dtype, table: int, d: int, length: int, lengths: list[int], pad: int) -> dict:
-    """RoBERTa's: position = running count of valid tokens + padding id; padded tokens use row `pad`, without gradient."""
+    """RoBERTa's: position = running count of valid tokens + padding id; padded ones use row `pad`, without gradient."""
     c = Case(i, dtype, "positions", offset=True, padding_idx=pad)
     xt, wt = c.draw("x", len(lengths), length, d), c.draw("weight", table, d)
     mask = take_ids(c, "valid", valid_mask(lengths, length))
@@ -238,10 +240,10 @@ ATTENTION = [
     (embedding, dict(vocab=5, d=4, ids=(3, 6), padding=1, scale=2.0)),
     (positions, dict(table=6, d=3, batch=2, length=4)),
     (positions_offset, dict(table=8, d=3, length=5, lengths=[5, 3], pad=1)),
-    *[(attention_core, dict(batch=2, heads=2, length=4, d=3, causal=y, lengths=z))
+    *[(attention_core, dict(batch=2, heads=2, length=4, d=2, causal=y, lengths=z))
       for y in (False, True) for z in (None, [4, 2])],
     (attention_core, dict(batch=1, heads=1, length=1, d=2, causal=True, lengths=None)),
-    *[(self_attention, dict(batch=2, heads=2, length=4, e=6, causal=y, lengths=z))
+    *[(self_attention, dict(batch=2, heads=2, length=4, e=4, causal=y, lengths=z))
       for y in (False, True) for z in (None, [4, 2])],
     (tied, dict(vocab=5, d=3, ids=(2, 4))),
 ]
@@ -271,8 +273,8 @@ LOSS = [
     (cross_entropy, dict(x=(2, 6, 4), smoothing=0.1, ignore=0)),
 ]
 
-# Convolutions of multiples of 1/64 are exact: one file, the same in float32 and float64 (asserted).
-EXACT = {"conv"}
+# Groups whose float32 results are their float64 results rounded (asserted to 3e-7): one file for both types.
+ONE_FILE = {"conv", "pool", "combine"}
 GROUPS = {"conv": CONV, "norm": NORM, "pool": POOL, "combine": COMBINE, "attention": ATTENTION, "loss": LOSS}
 
 

@@ -77,29 +77,30 @@ def dump(value: object, depth: int = 0, levels: int = 3) -> str:
     return "[\n" + ",\n".join(pad + dump(v, depth + 1, levels) for v in value) + "\n" + " " * depth + "]"
 
 
-# ---- samples: seven base-64 digits each, a third of the length of decimal digits ------------------------------------
+# ---- samples: six base-64 digits each, a third of the length of decimal digits --------------------------------------
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 DIGIT_OF = {c: i for i, c in enumerate(DIGITS)}
+WIDTH, BITS = 6, 35  # digits a sample; magnitude bits: an error of 2^-36 of the power of two above the largest sample
 
 
 def encode(values: list[float]) -> list:
-    """[exponent e, digits]: each value v as the integer nearest to v * 2^(41 - e), plus 2^41, in seven digits."""
+    """[exponent e, digits]: each value v as the integer nearest to v * 2^(35 - e), plus 2^35, in six digits."""
     e = max((math.frexp(v)[1] for v in values if v), default=0)
     text = ""
     for v in values:
-        q = min(round(math.ldexp(v, 41 - e)), (1 << 41) - 1) + (1 << 41)
-        text += "".join(DIGITS[q >> shift & 63] for shift in range(36, -1, -6))
+        q = min(round(math.ldexp(v, BITS - e)), (1 << BITS) - 1) + (1 << BITS)
+        text += "".join(DIGITS[q >> shift & 63] for shift in range(6 * (WIDTH - 1), -1, -6))
     return [e, text]
 
 
 def decode(e: int, text: str) -> list[float]:
     out = []
-    for at in range(0, len(text), 7):
+    for at in range(0, len(text), WIDTH):
         q = 0
-        for c in text[at:at + 7]:
+        for c in text[at:at + WIDTH]:
             q = q * 64 + DIGIT_OF[c]
-        out.append(math.ldexp(q - (1 << 41), e - 41))
+        out.append(math.ldexp(q - (1 << BITS), e - BITS))
     return out
 
 
@@ -109,7 +110,7 @@ def spread(n: int, count: int) -> list[int]:
 
 
 def sparse_spread(gradient: torch.Tensor, count: int) -> list[int] | None:
-    """Indices for a tensor whose gradient is mostly zero (embeddings): three quarters of them among its other elements."""
+    """Indices where the gradient is mostly zero (embeddings): three quarters of them among its other elements."""
     flat = gradient.detach().reshape(-1)
     n, most = flat.numel(), count * 3 // 4
     even = spread(n, count)
@@ -120,7 +121,7 @@ def sparse_spread(gradient: torch.Tensor, count: int) -> list[int] | None:
     return sorted(chosen)
 
 
-def digits(v: float, n: int = 14) -> float:
+def digits(v: float, n: int = 13) -> float:
     return float(f"{v:.{n}g}")
 
 
