@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define LINE_LENGTH 80
+
 /* ---- JSON -------------------------------------------------------------------------------------
  */
 
@@ -42,11 +44,22 @@ static bool is_nested(const json_t *value)
 
 static void print_value(FILE *out, const json_t *value, int indent);
 
+/* Short lists of plain values stand on one line. */
+static bool fits_line(const json_t *array)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *value = json_array_get(array, i);
+        length += json_is_string(value) ? json_string_length(value) : 8;
+        if (is_nested(value) || length > LINE_LENGTH)
+            return false;
+    }
+    return true;
+}
+
 static void print_array(FILE *out, const json_t *array, int indent)
 {
-    bool flat = true;
-    for (size_t i = 0; i < json_array_size(array); i++)
-        flat = flat && !is_nested(json_array_get(array, i));
+    const bool flat = fits_line(array);
     fputc('[', out);
     for (size_t i = 0; i < json_array_size(array); i++) {
         fputs(i == 0 ? "" : flat ? ", " : ",", out);

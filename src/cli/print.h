@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Indented JSON and a newline; every real in the fewest digits that read back as the same value;
- * lists of plain values on one line. */
+ * short lists of plain values on one line. */
 void print_json(FILE *out, const json_t *value);
 
 /* A table of left-aligned columns, two blanks between them; columns whose heading starts with '>'

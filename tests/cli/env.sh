@@ -18,9 +18,9 @@ has_row "FUGUE_RUNS_DIR $work/results environment"
 has_row "FUGUE_REGISTRY_DIR $work/registry environment"
 has_row "FUGUE_OFFLINE 1 environment"
 expect 0 env --json
-expect_json 'sorted(d)' "['FUGUE_DATA_DIR', 'FUGUE_FIGS_DIR', 'FUGUE_OFFLINE', 'FUGUE_REGISTRY_DIR', 'FUGUE_RUNS_DIR']"
-expect_json 'd["FUGUE_DATA_DIR"]["source"]' environment
-expect_json 'd["FUGUE_DATA_DIR"]["value"]' "$work/home/sets"
+in_stdout '  "FUGUE_DATA_DIR": {' "    \"value\": \"$work/home/sets\"," '    "source": "environment",' \
+    '"FUGUE_RUNS_DIR"' '"FUGUE_REGISTRY_DIR"' '"FUGUE_FIGS_DIR"' '"FUGUE_OFFLINE"' \
+    '    "meaning": "folder of the data sets"'
 
 # Blank is unset.  A copy outside the build tree has the defaults of an installed one.
 cp "$fugue" "$work/fugue"

@@ -59,20 +59,6 @@ empty_stderr() {
     [ ! -s "$work/err" ] || fail "$last: something on stderr"
 }
 
-# json EXPRESSION: python's view of stdout as `d`; prints what the expression is.
-json() {
-    python3 -c 'import json, sys
-d = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$work/out" "$1"
-}
-
-# expect_json EXPRESSION VALUE
-expect_json() {
-    local got
-    got=$(json "$1" 2>&1)
-    [ "$got" = "$2" ] || fail "$last: $1 is '$got', expected '$2'"
-}
-
 # registry TEXT: the user's experiments.json.
 registry() {
     mkdir -p "$FUGUE_REGISTRY_DIR"

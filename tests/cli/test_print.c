@@ -55,6 +55,21 @@ static void test_json(void **state)
     json_decref(v);
 }
 
+static void test_long_lists(void **state)
+{
+    (void)state;
+    struct sheet s;
+    json_t *v = json_pack("[s]", "a sentence that is long enough to want a line of its own, as the "
+                                 "errors of validate are");
+    sheet_open(&s);
+    print_json(s.f, v);
+    assert_string_equal(sheet_text(&s),
+                        "[\n  \"a sentence that is long enough to want a line of its "
+                        "own, as the errors of validate are\"\n]\n");
+    sheet_close(&s);
+    json_decref(v);
+}
+
 /* Whatever the value, it reads back bit for bit, and as a real. */
 static void test_reals_read_back(void **state)
 {
@@ -161,8 +176,11 @@ static void test_command_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_reals_read_back),
-        cmocka_unit_test(test_table),        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_long_lists),
+        cmocka_unit_test(test_reals_read_back),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_command_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
