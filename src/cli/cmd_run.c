@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_summary(const struct run_plan *plan, const struct cell_outcome *outcomes)
+static void print_summary(const struct run_plan *plan, const struct cell_outcome *outcomes,
+                          bool quiet)
 {
     bool any = false;
     summary_print(stdout, plan->cells, outcomes, plan->n);
@@ -18,7 +19,7 @@ static void print_summary(const struct run_plan *plan, const struct cell_outcome
         any |= outcomes[i].group != NULL;
     /* Where rows were written, that is: all cells write to one place. */
     const char *runs_dir = plan->cells[0].runs_dir;
-    if (any && runs_dir)
+    if (any && runs_dir && !quiet)
         printf("Rows: %s/master_groups.csv, %s/master_individual.csv\n", runs_dir, runs_dir);
 }
 
@@ -59,7 +60,7 @@ static int run_cells(const struct run_plan *plan, struct run_view *view,
     return n;
 }
 
-static int run_plan_run(const struct run_plan *plan, struct run_view *view, bool json)
+static int run_plan_run(const struct run_plan *plan, struct run_view *view, bool json, bool quiet)
 {
     struct cell_outcome *outcomes = xcalloc((size_t)plan->n, sizeof *outcomes);
     const int begun = run_cells(plan, view, outcomes);
@@ -70,7 +71,7 @@ static int run_plan_run(const struct run_plan *plan, struct run_view *view, bool
     if (json)
         print_json_summary(plan, outcomes, view);
     else
-        print_summary(plan, outcomes);
+        print_summary(plan, outcomes, quiet);
     if (os_stop_requested() && !run_view_reader_gone(view))
         log_msg(LOG_WARNING, "interrupted in cell %d of %d%s", begun, plan->n,
                 plan->cells[0].runs_dir ? ": what was finished is kept" : "");
@@ -87,11 +88,12 @@ int cmd_run(const struct option_value *values, const struct text_list *words, st
     if (!run_plan_make(values, &plan, err))
         return error_exit_code(err);
     const bool json = run_value(values, "--json")->given;
+    const bool quiet = run_value(values, "--quiet")->given;
     os_catch_signals();
     os_become_subreaper();
-    struct run_view *view = run_view_new(json, run_value(values, "--quiet")->given, plan.n);
+    struct run_view *view = run_view_new(json, quiet, plan.n);
     say_device(values);
-    const int code = run_plan_run(&plan, view, json);
+    const int code = run_plan_run(&plan, view, json, quiet);
     const bool reader_gone = run_view_reader_gone(view);
     run_view_free(view);
     run_plan_release(&plan);

@@ -157,9 +157,9 @@ static bool check_adhoc_type(const struct option_value *values, const char *type
                          type);
     if (many && models != datasets)
         return error_set(err, ERROR_USAGE,
-                         "--type multi_model pairs models with data sets in order: %zu models and "
-                         "%zu data sets were given",
-                         models, datasets);
+                         "--type multi_model pairs models with data sets in order: %zu model%s and "
+                         "%zu data set%s were given",
+                         models, models == 1 ? "" : "s", datasets, datasets == 1 ? "" : "s");
     const bool hpo = strcmp(type, "hpo") == 0;
     if (hpo && !given(values, "--search-space"))
         return error_set(err, ERROR_USAGE,
