@@ -64,8 +64,10 @@ NETS = {
                        full=True),
     "xlm_roberta": Net("xlm_roberta", {}, models.xlm_roberta, padded(250002, 64, [64, 41]), 2, 2, 0.01, samples=6,
                        full=True),
-    "vgg16_cbam": Net("vgg16_cbam", {}, models.vgg16_cbam, image(3, 224, 224), 10, 2, 0.01, gain=3.0, samples=16,
+    "vgg16_cbam": Net("vgg16_cbam", {}, models.vgg16_cbam, image(3, 224, 224), 10, 2, 0.01, gain=2.5, samples=16,
                       full=True),
+    "vgg16_cbam_64": Net("vgg16_cbam", {}, models.vgg16_cbam, image(3, 64, 64), 10, 2, 0.01, gain=2.5, samples=16,
+                         full=True),
 }
 RUNNING_SAMPLES = 16
 
