@@ -55,27 +55,59 @@ enum step_kind {
     STEP_BACKWARD,        /* dx from dy; shard's part of parameter gradients */
     STEP_BN_BACK_REDUCE,  /* per-shard sums of dy and dy * x_hat; shard's dgamma, dbeta */
     STEP_BN_BACK_APPLY,   /* combine all shards' sums, dx */
+    STEP_BACKWARD_PARAMS, /* a part of the whole batch's gradient of a large tensor */
     STEP_UPDATE,          /* per chunk of parameters: add shard gradients in order, optimiser */
 };
 
 /* What each kind uses of struct plan_step (a buffer not named is -1 and not looked at):
- *   GATHER          writes y (the program's input) and the program's target: one float-sized slot a
- *                   row, an int32 class (TARGET_CLASS) or a float (TARGET_REAL)
- *   FORWARD         x[0] -> y; max pool also saved.  Dropout copies in evaluation programs.
+ *   GATHER          writes y (the program's input; with attr.is_tokens int32 ids, one a float-sized
+ *                   slot) and the program's target: float-sized slots, one a row, an int32 class
+ *                   (TARGET_CLASS) or a float (TARGET_REAL); TARGET_TOKENS: L int32 a row
+ *   FORWARD         x[..] -> y; max_pool2d, adaptive_max_pool2d also saved: int32, one an output
+ *                   (the maximum's index within the row's input); channel_mean_max also saved:
+ *                   int32, H W a row (the channel of the maximum).  saved may be -1 in evaluation.
+ *                   Dropout copies in evaluation programs.
  *   BN_STATS        x[0] -> partial: 2C floats a shard, mean[C] then M2[C] (the count is known)
  *   BN_APPLY        x[0], partial of all shards -> y, whole[0] mean[C], whole[1] inv_std[C],
  *                   running statistics.  Evaluation programs: x[0] -> y alone, with running
  *                   statistics; they have no BN_STATS.
  *   LOSS            x[0] (logits), target -> partial (= program.sums: struct pass_sums a shard, at
- *                   least PLAN_SUMS_FLOATS) and, where dx[0] >= 0, the gradient of the mean loss
- *   BACKWARD        dy -> dx[0] (where >= 0) and the shard's parameter gradients.  Reads beside:
- *                   conv2d, linear: x[0]; relu: y; max pool: saved; others nothing.  dx[0] may be
- *                   the same buffer as dy for relu and dropout (BN_BACK_APPLY too).
+ *                   least PLAN_SUMS_FLOATS) and, where dx[0] >= 0, the gradient of the mean loss.
+ *                   in[0] of rank 2: a prediction a token.  attr.label_smoothing.
+ *   BACKWARD        dy -> dx[..] (where >= 0) and the shard's parameter gradients (those that no
+ *                   BACKWARD_PARAMS gives; no step where neither is left, as for an embedding
+ *                   whose table is such).  Reads beside:
+ *                     x[0]           conv2d, linear, tied_linear, gelu, hardswish, hardsigmoid,
+ *                                    layer_norm
+ *                     all x          multiply, attention (with its tokens)
+ *                     the tokens     embedding (x[0]), positions (x[1], POSITION_OF_TOKENS)
+ *                     y              relu, sigmoid, tanh
+ *                     saved          max_pool2d, adaptive_max_pool2d, channel_mean_max
+ *                     nothing else   the others
+ *                   Tokens have no dx.
+ *   BACKWARD_PARAMS conv2d, linear, tied_linear, embedding: reads what BACKWARD reads and dy of all
+ *                   shards -> the gradient of the parameters whose range is `whole` (see
+ *                   plan_grad_range), the others of the node being BACKWARD's.
  *   BN_BACK_REDUCE  x[0], dy, whole -> partial: 2C floats a shard, sum dy then sum dy * x_hat;
  *                   gradients of weight and bias
  *   BN_BACK_APPLY   x[0], dy, whole, partial of all shards -> dx[0]
  *   UPDATE          the whole parameter block, one step a program
- * Shard gradients of a parameter are overwritten by its one backward step, never added to. */
+ * In place beside relu and dropout: y may be x[0] for all element-wise operations of one input, add,
+ * and positions (where no one else needs x[0]); dx[0] may be dy for the same, multiply included,
+ * but not where both inputs are one value.
+ * in[i].rank is 0 from the node's number of inputs on.
+ * Gradients of a parameter are overwritten by the first backward step that names it in the program
+ * and added to by later ones (accumulate_grad): tied and shared weights.
+ *
+ * Large tensors.  n_shards copies of the gradient of a large tensor cost more than they save: VGG's
+ * first linear layer has 103 M weights, XLM-R's table 192 M, and a ResNet would spend as long adding
+ * shards as multiplying.  For these the plan has one gradient for the whole batch (`whole`), computed
+ * by BACKWARD_PARAMS steps in stages of UNIT_PART: unit p does part p of PLAN_PARTS, rows
+ * [R p / PLAN_PARTS, R (p + 1) / PLAN_PARTS) of the tensor's R rows in memory (linear: inputs;
+ * conv2d: taps x inputs; tables: ids), over all valid rows of the batch at once.  So no shard waits
+ * for another's memory, bits do not depend on parts, and products are as long as the batch.
+ * The steps may stand anywhere between the last write of dy and UPDATE, several in one stage (also
+ * two that share a tensor: same rows, same unit, in order).  Biases stay with BACKWARD. */
 #define PLAN_SUMS_FLOATS 16 /* room of a struct pass_sums in a BUFFER_SHARD */
 
 #define STEP_MAX_READS 8
@@ -98,6 +130,7 @@ struct plan_step {
     /* Offsets into the model's parameter and buffer blocks, counts in floats. */
     size_t param[OP_MAX_PARAMS], param_count[OP_MAX_PARAMS];
     int32_t n_params;
+    int32_t accumulate_grad;      /* bit i: add to the gradient of parameter i */
     size_t buffer[OP_MAX_BUFFERS];
     int32_t n_buffers;
     /* Declared effects, for order, fusion and the conflict check. */
@@ -105,14 +138,24 @@ struct plan_step {
     bool reads_all_shards;        /* reads other shards' BUFFER_SHARD parts: starts a stage */
 };
 
-enum unit_kind { UNIT_SHARD, UNIT_CHUNK };
+enum unit_kind { UNIT_SHARD, UNIT_CHUNK, UNIT_PART };
 
 struct plan_stage {
     int32_t first_step, n_steps;
-    enum unit_kind unit; /* n_shards units, or n_chunks units of PLAN_CHUNK parameters */
+    /* n_shards units, n_chunks units of PLAN_CHUNK parameters, or PLAN_PARTS units */
+    enum unit_kind unit;
 };
 
 #define PLAN_CHUNK 4096 /* floats of the parameter block a UNIT_CHUNK unit updates */
+#define PLAN_PARTS 16   /* units of a UNIT_PART stage */
+
+/* Where gradients lie: ranges of the parameter block, in order, covering it. */
+struct plan_grad_range {
+    size_t first, count; /* floats of the parameter block */
+    size_t offset;       /* from the start of the lane to the gradient of `first` (shard 0's) */
+    size_t stride;       /* floats to the next shard's */
+    bool whole;          /* one for the batch, by BACKWARD_PARAMS; no stride */
+};
 
 /* A training or an evaluation pass over one batch. */
 struct plan_program {
@@ -137,7 +180,10 @@ struct plan {
     size_t param_floats, buffer_floats;  /* P and R */
     size_t slice_floats;                 /* (1 + n_slots) P + R */
     size_t lane_floats;                  /* max over programs + n_shards x P */
-    size_t shard_grads;                  /* offset of shard gradients in the lane */
+    size_t shard_grads;                  /* offset of gradients in the lane */
+    /* n_grads 0: one range, all of P, n_shards x P from shard_grads on. */
+    struct plan_grad_range *grads;
+    int32_t n_grads;
     struct plan_program train, eval;
     uint64_t hash;                       /* of everything above: the plan_hash column */
 };
