@@ -9,7 +9,8 @@ MAIN_JOB := run --exp D01 --exec seq mp unified_model
 
 build:
 	@scripts/setup run
-	@cmake --preset release -Wno-dev >/dev/null
+	@cmake --preset release -Wno-dev -DFUGUE_QUIET_BUILD=ON >/dev/null
+	@echo "Building fugue with $(JOBS) jobs ..."
 	@cmake --build --preset release -j $(JOBS) -- --no-print-directory -s
 	@ln -sf build/release/fugue fugue
 
@@ -19,7 +20,8 @@ run: build
 
 test:
 	@scripts/setup test
-	@cmake --preset dev -Wno-dev >/dev/null
+	@cmake --preset dev -Wno-dev -DFUGUE_QUIET_BUILD=ON >/dev/null
+	@echo "Building fugue and its tests with $(JOBS) jobs ..."
 	@cmake --build --preset dev -j $(JOBS) -- --no-print-directory -s
 	ctest --test-dir build/dev --output-on-failure -j $(JOBS) $(CTEST_ARGS)
 
