@@ -148,11 +148,23 @@ static char *shown(double v, const char *unit)
 static const char *const headings[N_COLUMNS] = {"strategy",  "K",      "T_group",  "speedup",
                                                 "samples/s", "energy", "peak mem", "score"};
 
+/* The strategy, and what went wrong with its jobs. */
+static char *strategy_text(const struct line *l)
+{
+    const long long done = (long long)(l->k - l->failed), k = (long long)l->k;
+    if (l->good || !l->recorded)
+        return xstrdup(l->slug);
+    /* That the user stopped them is no failure of theirs. */
+    if (l->status && strcmp(l->status, "interrupted") == 0)
+        return xasprintf("%s (interrupted, %lld of %lld done)", l->slug, done, k);
+    if (l->failed == 0)
+        return xasprintf("%s (rows lost)", l->slug);
+    return xasprintf("%s (%lld of %lld failed)", l->slug, (long long)l->failed, k);
+}
+
 static void fill_cells(char *cells[N_COLUMNS], const struct line *l, int footnote)
 {
-    cells[0] = l->good || !l->recorded ? xstrdup(l->slug)
-                                       : xasprintf("%s (%lld of %lld failed)", l->slug,
-                                                   (long long)l->failed, (long long)l->k);
+    cells[0] = strategy_text(l);
     cells[1] = l->recorded ? xasprintf("%lld", (long long)l->k) : xstrdup("");
     cells[2] = shown(l->t_group_s, " s");
     cells[3] = isfinite(l->speedup) ? xasprintf("%.2fx", l->speedup) : xstrdup("");

@@ -132,6 +132,25 @@ static void make_whole(struct run_tracks *t)
     t->n_bundles++;
 }
 
+/* Means over the members: "4.2/10 epochs" of a network, not of all together. */
+static void show_bundle(struct run_tracks *t, const struct bundle *b)
+{
+    char note[64];
+    const double spent_s = t->now() - t->start_s;
+    struct progress_state s = {
+        .done = b->done / b->n,
+        .total = b->total / b->n,
+        .samples_per_s = spent_s > 0 ? b->samples / spent_s : 0,
+        .loss = b->with_loss > 0 && !b->mixed ? b->loss / b->with_loss : (double)NAN,
+        .finished = b->finished == b->n,
+    };
+    if (b->failed > 0) {
+        snprintf(note, sizeof note, "%d of %d not trained to the end", b->failed, b->n);
+        s.note = note;
+    }
+    progress_update(t->progress, b->name, &s);
+}
+
 struct run_tracks *run_tracks_new(struct progress *progress, const struct cell_spec *spec,
                                   double (*clock_now)(void))
 {
@@ -164,6 +183,10 @@ struct run_tracks *run_tracks_new(struct progress *progress, const struct cell_s
     /* Of one bucket the bar is the cell's. */
     if (t->n_bundles != 1)
         make_whole(t);
+    /* Shown from the start, the whole above its parts; times count from here. */
+    show_bundle(t, &t->bundles[t->n_bundles - 1]);
+    for (int i = 0; i + 1 < t->n_bundles; i++)
+        show_bundle(t, &t->bundles[i]);
     return t;
 }
 
@@ -177,25 +200,6 @@ void run_tracks_free(struct run_tracks *t)
     free(t->members);
     jobs_free(t->jobs, t->n);
     free(t);
-}
-
-/* Means over the members: "4.2/10 epochs" of a network, not of all together. */
-static void show_bundle(struct run_tracks *t, const struct bundle *b)
-{
-    char note[64];
-    const double spent_s = t->now() - t->start_s;
-    struct progress_state s = {
-        .done = b->done / b->n,
-        .total = b->total / b->n,
-        .samples_per_s = spent_s > 0 ? b->samples / spent_s : 0,
-        .loss = b->with_loss > 0 && !b->mixed ? b->loss / b->with_loss : (double)NAN,
-        .finished = b->finished == b->n,
-    };
-    if (b->failed > 0) {
-        snprintf(note, sizeof note, "%d of %d not trained to the end", b->failed, b->n);
-        s.note = note;
-    }
-    progress_update(t->progress, b->name, &s);
 }
 
 static void show_job(struct run_tracks *t, int job, const char *note)
@@ -234,10 +238,11 @@ static void take(struct run_tracks *t, int job, const struct job_news *news, boo
     m->failed = note != NULL;
     for (int i = 0; i < n_touched; i++)
         bundle_add(touched[i], m, 1);
-    for (int i = 0; i < n_touched; i++)
-        show_bundle(t, touched[i]);
+    /* The smallest first: what comes later may wait for the next drawing. */
     if (t->each)
         show_job(t, job, note);
+    for (int i = n_touched; i-- > 0;)
+        show_bundle(t, touched[i]);
 }
 
 void run_tracks_update(struct run_tracks *t, int job, const struct job_news *news)

@@ -185,10 +185,10 @@ static void show_job(struct run_view *v, const json_t *event)
         .samples_per_s = number_of(row, "throughput_sps"),
         .loss = number_of(row, "final_train_loss"),
     };
-    if (v->tracks)
-        run_tracks_finish(v->tracks, (int)int_of(event, "job"), &news, note);
     if (!ok)
         tell_failure(v, row, note);
+    if (v->tracks)
+        run_tracks_finish(v->tracks, (int)int_of(event, "job"), &news, note);
     free(note);
 }
 

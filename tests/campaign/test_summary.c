@@ -118,6 +118,27 @@ static void failed_groups_are_marked_and_never_fast(void **state)
     release(&r);
 }
 
+static void what_the_user_stopped_or_the_disk_refused_is_no_failed_job(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    add(&r, def_ensemble, "seq",
+        "{'status':'interrupted','K':4,'jobs_failed':3,'T_group':2,'host_peak_mb':38}", mean);
+    add(&r, def_ensemble, "mp",
+        "{'status':'failed','K':4,'jobs_failed':0,'T_group':2,'host_peak_mb':38}", mean);
+    expect_text(&r, "\n"
+                    "T01 (ensemble) on cpu\n"
+                    "strategy                        K  T_group  speedup  samples/s  energy  peak "
+                    "mem  score\n"
+                    "------------------------------------------------------------------------------"
+                    "-----------------------------\n"
+                    "seq (interrupted, 1 of 4 done)  4   2.00 s                         n/a    38 "
+                    "MiB  accuracy 0.9712 SD 0.0031\n"
+                    "mp (rows lost)                  4   2.00 s                         n/a    38 "
+                    "MiB  accuracy 0.9712 SD 0.0031\n");
+    release(&r);
+}
+
 static void a_failed_baseline_gives_no_speedups(void **state)
 {
     (void)state;
@@ -193,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_is_aligned_and_compared_with_the_baseline),
         cmocka_unit_test(failed_groups_are_marked_and_never_fast),
+        cmocka_unit_test(what_the_user_stopped_or_the_disk_refused_is_no_failed_job),
         cmocka_unit_test(a_failed_baseline_gives_no_speedups),
         cmocka_unit_test(each_experiment_has_its_table),
         cmocka_unit_test(the_json_says_the_same),
