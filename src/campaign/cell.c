@@ -263,11 +263,12 @@ static bool run_and_write(struct cell *c)
     c->monitor = NULL;
     writer_finish(c->writer, &lost, &write_err);
     c->writer = NULL;
-    const bool kept = write_group(c, &energy, (int)lost.n);
+    /* The parent takes the first error for the cause: in the order in which they came about. */
     if (!ran)
         send_error(c, &run_err);
     if (lost.n > 0)
         say_lost(c, &lost, &write_err);
+    const bool kept = write_group(c, &energy, (int)lost.n);
     const bool good = ran && kept && lost.n == 0 && record_status(&c->record) == JOB_OK;
     text_list_release(&lost);
     return good;
