@@ -20,7 +20,8 @@ struct source {
     size_t sample_count;   /* elements a sample */
     struct shape shape;
     float divisor;
-    const int32_t *label;  /* TARGET_CLASS */
+    const int32_t *label;  /* TARGET_CLASS; TARGET_TOKENS: label_count a sample */
+    int32_t label_count;   /* TARGET_TOKENS: L; else 0 or 1 */
     const float *value;    /* TARGET_REAL */
     bool crop_flip;        /* data/dataset.h: AUGMENT_CROP_FLIP, applied in training passes */
 };
@@ -37,6 +38,8 @@ struct pass {
     uint32_t epoch;            /* from 1: counter of augmentation and dropout */
     int64_t first_update;      /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
     struct optim_args optim;   /* PASS_TRAIN */
+    double clip_grad_norm;     /* PASS_TRAIN: limit of the global norm of the gradients; 0: none.  Plans
+                                  that clip only */
 };
 
 struct pass_result {

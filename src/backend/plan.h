@@ -56,6 +56,8 @@ enum step_kind {
     STEP_BN_BACK_REDUCE,  /* per-shard sums of dy and dy * x_hat; shard's dgamma, dbeta */
     STEP_BN_BACK_APPLY,   /* combine all shards' sums, dx */
     STEP_BACKWARD_PARAMS, /* a part of the whole batch's gradient of a large tensor */
+    STEP_GRAD_SQUARES,    /* per chunk of parameters: sum of squares of its gradients */
+    STEP_GRAD_SCALE,      /* the factor that clips all gradients */
     STEP_UPDATE,          /* per chunk of parameters: add shard gradients in order, optimiser */
 };
 
@@ -91,7 +93,13 @@ enum step_kind {
  *   BN_BACK_REDUCE  x[0], dy, whole -> partial: 2C floats a shard, sum dy then sum dy * x_hat;
  *                   gradients of weight and bias
  *   BN_BACK_APPLY   x[0], dy, whole, partial of all shards -> dx[0]
- *   UPDATE          the whole parameter block, one step a program
+ *   GRAD_SQUARES    shard gradients -> partial: a double a chunk (BUFFER_LANE), the sum of squares
+ *                   of the chunk's gradients, shards added in order first as UPDATE adds them
+ *   GRAD_SCALE      partial, added in order -> y: one float, min(1, c / (norm + 1e-6)) with c the
+ *                   pass's clip_grad_norm (torch.nn.utils.clip_grad_norm_); 1 where c is 0
+ *   UPDATE          the whole parameter block, one step a program.  x[0] (where >= 0): GRAD_SCALE's
+ *                   factor, which every added-up gradient is multiplied by
+ * GRAD_SQUARES and GRAD_SCALE are in plans that clip only (some model of the bucket does).
  * In place beside relu and dropout: y may be x[0] for all element-wise operations of one input, add,
  * and positions (where no one else needs x[0]); dx[0] may be dy for the same, multiply included,
  * but not where both inputs are one value.
@@ -138,11 +146,11 @@ struct plan_step {
     bool reads_all_shards;        /* reads other shards' BUFFER_SHARD parts: starts a stage */
 };
 
-enum unit_kind { UNIT_SHARD, UNIT_CHUNK, UNIT_PART };
+enum unit_kind { UNIT_SHARD, UNIT_CHUNK, UNIT_PART, UNIT_ONE };
 
 struct plan_stage {
     int32_t first_step, n_steps;
-    /* n_shards units, n_chunks units of PLAN_CHUNK parameters, or PLAN_PARTS units */
+    /* n_shards units, n_chunks units of PLAN_CHUNK parameters, PLAN_PARTS units, or one */
     enum unit_kind unit;
 };
 
@@ -176,6 +184,7 @@ struct plan {
     int32_t n_outputs;
     const struct task_info *task;
     enum optim_kind optim;
+    bool clips;                          /* programs have GRAD_SQUARES and GRAD_SCALE */
     int32_t n_slots;                     /* optimiser slots a model */
     size_t param_floats, buffer_floats;  /* P and R */
     size_t slice_floats;                 /* (1 + n_slots) P + R */
