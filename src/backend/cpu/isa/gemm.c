@@ -104,6 +104,67 @@ static const tile_fn tiles[TILE_ROWS][2][2] = {
 #endif
 };
 
+#if defined(FUGUE_ISA_avx512)
+/* At most 8 columns: half vectors, of which the core multiplies two at a time.  The same sums in
+ * the same order as a full vector's lanes. */
+ALWAYS_INLINE void narrow_run(const struct tile *t, const int mr)
+{
+    const struct gemm *g = t->g;
+    const __mmask8 mask = (__mmask8)((1u << t->last) - 1u);
+    __m256 sum[TILE_ROWS];
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+        sum[r] = _mm256_setzero_ps();
+    const float *b = g->b + t->col;
+    for (int32_t s = 0; s < g->n_seg; s++) {
+        ptrdiff_t at = g->seg ? g->seg[s] : 0;
+        for (int32_t k = 0; k < g->seg_len; k++, at += g->a_k, b += g->ldb) {
+            const __m256 x = _mm256_maskz_loadu_ps(mask, b);
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+                sum[r] = _mm256_fmadd_ps(_mm256_set1_ps(t->a[r][at]), x, sum[r]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++) {
+        float *c = g->c + (t->row + r) * g->ldc + t->col;
+        __m256 y = sum[r];
+        if (g->bias)
+            y = _mm256_add_ps(y, _mm256_maskz_loadu_ps(mask, g->bias + t->col));
+        if (g->add)
+            y = _mm256_add_ps(_mm256_maskz_loadu_ps(mask, c), y);
+        if (g->relu)
+            y = _mm256_max_ps(_mm256_setzero_ps(), y);
+        _mm256_mask_storeu_ps(c, mask, y);
+    }
+}
+
+#define NARROW(mr)                                                                                 \
+    static void narrow_##mr(const struct tile *t)                                                  \
+    {                                                                                              \
+        narrow_run(t, mr);                                                                         \
+    }
+NARROW(1)
+NARROW(2)
+NARROW(3)
+NARROW(4)
+NARROW(5)
+NARROW(6)
+NARROW(7)
+NARROW(8)
+static const tile_fn narrow[TILE_ROWS] = {narrow_1, narrow_2, narrow_3, narrow_4,
+                                          narrow_5, narrow_6, narrow_7, narrow_8};
+#endif
+
+static tile_fn choose_tile(int32_t rows, int nv, int32_t last)
+{
+#if defined(FUGUE_ISA_avx512)
+    if (nv == 1 && last <= VW / 2)
+        return narrow[rows - 1];
+#endif
+    return tiles[rows - 1][nv - 1][last < VW];
+}
+
 /* One column of C: vectors run along k instead, where A's rows are contiguous. */
 static void dot_rows(const struct gemm *g)
 {
@@ -144,7 +205,7 @@ void ISA_FN(gemm)(const struct gemm *g)
             rows = (g->m - t.row + left - 1) / left;
             for (int32_t r = 0; r < rows; r++)
                 t.a[r] = g->a + (g->a_rows ? g->a_rows[t.row + r] : (t.row + r) * g->a_row);
-            tiles[rows - 1][nv - 1][t.last < VW](&t);
+            choose_tile(rows, nv, t.last)(&t);
         }
     }
 }

@@ -74,6 +74,27 @@ ALWAYS_INLINE vf v_relu(vf x)
     return _mm512_max_ps(_mm512_setzero_ps(), x);
 }
 
+/* Indices at, at + 1, ... as the bits of a vector. */
+ALWAYS_INLINE vf v_index(int32_t at)
+{
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_set1_epi32(at), lane));
+}
+/* Where x is larger than *best or not a number, takes x and its index. */
+ALWAYS_INLINE void v_take_larger(vf x, vf index, vf *best, vf *best_index)
+{
+    const __mmask16 take =
+        _mm512_cmp_ps_mask(x, *best, _CMP_GT_OQ) | _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    *best = _mm512_mask_mov_ps(*best, take, x);
+    *best_index = _mm512_mask_mov_ps(*best_index, take, index);
+}
+/* x where the indices are the same, else 0. */
+ALWAYS_INLINE vf v_where_same(vf index, vf other, vf x)
+{
+    return _mm512_maskz_mov_ps(
+        _mm512_cmpeq_epi32_mask(_mm512_castps_si512(index), _mm512_castps_si512(other)), x);
+}
+
 #elif defined(FUGUE_ISA_avx2)
 
 #include <immintrin.h>
@@ -130,6 +151,24 @@ ALWAYS_INLINE vf v_relu(vf x)
     return _mm256_max_ps(_mm256_setzero_ps(), x);
 }
 
+ALWAYS_INLINE vf v_index(int32_t at)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_set1_epi32(at), lane));
+}
+ALWAYS_INLINE void v_take_larger(vf x, vf index, vf *best, vf *best_index)
+{
+    const vf take =
+        _mm256_or_ps(_mm256_cmp_ps(x, *best, _CMP_GT_OQ), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    *best = _mm256_blendv_ps(*best, x, take);
+    *best_index = _mm256_blendv_ps(*best_index, index, take);
+}
+ALWAYS_INLINE vf v_where_same(vf index, vf other, vf x)
+{
+    const __m256i same = _mm256_cmpeq_epi32(_mm256_castps_si256(index), _mm256_castps_si256(other));
+    return _mm256_and_ps(_mm256_castsi256_ps(same), x);
+}
+
 #else
 
 #define VW 4
@@ -161,14 +200,12 @@ ALWAYS_INLINE void v_store(float *p, vf x)
 ALWAYS_INLINE vf v_load_m(const float *p, vm m)
 {
     vf x = {0};
-    for (int i = 0; i < m; i++)
-        x[i] = p[i];
+    memcpy(&x, p, (size_t)m * sizeof *p);
     return x;
 }
 ALWAYS_INLINE void v_store_m(float *p, vf x, vm m)
 {
-    for (int i = 0; i < m; i++)
-        p[i] = x[i];
+    memcpy(p, &x, (size_t)m * sizeof *p);
 }
 ALWAYS_INLINE vf v_add(vf a, vf b)
 {
@@ -191,6 +228,39 @@ ALWAYS_INLINE vf v_relu(vf x)
     vf y;
     for (int i = 0; i < VW; i++)
         y[i] = x[i] < 0 ? 0 : x[i];
+    return y;
+}
+
+ALWAYS_INLINE vf v_index(int32_t at)
+{
+    const int32_t index[VW] = {at, at + 1, at + 2, at + 3};
+    vf y;
+    memcpy(&y, index, sizeof y);
+    return y;
+}
+ALWAYS_INLINE void v_take_larger(vf x, vf index, vf *best, vf *best_index)
+{
+    float value[VW];
+    int32_t from[VW], to[VW];
+    memcpy(value, best, sizeof value);
+    memcpy(from, &index, sizeof from);
+    memcpy(to, best_index, sizeof to);
+    for (int i = 0; i < VW; i++) {
+        const int take = (x[i] > value[i]) | (x[i] != x[i]);
+        value[i] = take ? x[i] : value[i];
+        to[i] = take ? from[i] : to[i];
+    }
+    memcpy(best, value, sizeof value);
+    memcpy(best_index, to, sizeof to);
+}
+ALWAYS_INLINE vf v_where_same(vf index, vf other, vf x)
+{
+    int32_t a[VW], b[VW];
+    memcpy(a, &index, sizeof a);
+    memcpy(b, &other, sizeof b);
+    vf y;
+    for (int i = 0; i < VW; i++)
+        y[i] = a[i] == b[i] ? x[i] : 0;
     return y;
 }
 
