@@ -47,5 +47,8 @@ bool json_get_bool_or(const json_t *obj, const char *key, const char *where, boo
  * when not NULL) in a JSON text: for errors about the content of an entry.  False when not found.
  */
 bool json_locate(const char *text, const char *key, const char *member, int *line, int *column);
+/* The same at any depth: each of the n steps is the key of a member or, in an array, the decimal
+ * index of an element. */
+bool json_locate_path(const char *text, const char *const *path, int n, int *line, int *column);
 
 #endif

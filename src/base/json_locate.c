@@ -3,6 +3,8 @@
  * else ends the search. */
 #include "base/json.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 struct scanner {
@@ -113,12 +115,44 @@ static bool enter(struct scanner *s, const char *key)
     }
 }
 
-bool json_locate(const char *text, const char *key, const char *member, int *line, int *column)
+/* From the bracket of an array to one of its elements. */
+static bool enter_element(struct scanner *s, int64_t index)
+{
+    step(s);
+    for (;;) {
+        skip_blanks(s);
+        if (*s->p == ']' || *s->p == '\0')
+            return false;
+        if (index-- == 0)
+            return true;
+        if (!skip_value(s))
+            return false;
+        skip_blanks(s);
+        if (*s->p != ',')
+            return false;
+        step(s);
+    }
+}
+
+bool json_locate_path(const char *text, const char *const *path, int n, int *line, int *column)
 {
     struct scanner s = {text, 1, 1};
-    if (!enter(&s, key) || (member && !enter(&s, member)))
-        return false;
+    skip_blanks(&s);
+    for (int i = 0; i < n; i++) {
+        int64_t index = -1;
+        if (*s.p == '[') {
+            if (!text_to_int64(path[i], &index) || index < 0 || !enter_element(&s, index))
+                return false;
+        } else if (!enter(&s, path[i])) {
+            return false;
+        }
+    }
     *line = s.line;
     *column = s.column;
     return true;
+}
+
+bool json_locate(const char *text, const char *key, const char *member, int *line, int *column)
+{
+    return json_locate_path(text, (const char *const[]){key, member}, member ? 2 : 1, line, column);
 }

@@ -327,3 +327,17 @@ bool graph_finish(struct graph *g, int x, struct error *err)
     g->output = x;
     return true;
 }
+
+bool graph_check_outputs(const struct graph *g, int n, struct error *err)
+{
+    const struct shape out = g->nodes[g->output].out;
+    if (out.d[out.rank - 1] == n)
+        return true;
+    return error_set(err, ERROR_USAGE, "%d outputs are needed, the last layer '%s' has %d", n,
+                     g->nodes[g->output].name, out.d[out.rank - 1]);
+}
+
+bool graph_reads_tokens(const struct graph *g)
+{
+    return g->nodes[0].attr.is_tokens;
+}

@@ -135,6 +135,13 @@ void graph_params_last(struct graph *g, int node);
  * the first error met while building. */
 bool graph_finish(struct graph *g, int x, struct error *err);
 
+/* The task needs n logits (of each token, where there are several): does a finished graph give
+ * them?
+ */
+bool graph_check_outputs(const struct graph *g, int n, struct error *err);
+/* Its samples are int32 token ids. */
+bool graph_reads_tokens(const struct graph *g);
+
 /* Multiply-adds a sample of a forward pass; activations (outputs of all nodes) a sample; number of
  * trainable parameters, padding not counted. */
 double graph_macs(const struct graph *g);

@@ -1,55 +1,64 @@
 #include "nn/model.h"
 
 #include "base/text.h"
+#include "nn/json_net.h"
 #include "nn/models/models.h"
 
 #include <stdio.h>
 
-#define N_MODELS 4
+const struct model_info *const model_table[] = {&model_mlp,
+                                                &model_lenet,
+                                                &model_simplecnn,
+                                                &model_digits_cnn,
+                                                &model_resnet18,
+                                                &model_resnet50,
+                                                &model_mobilenet_v3_small,
+                                                &model_transformer,
+                                                &model_xlm_roberta,
+                                                &model_vgg16_cbam,
+                                                NULL};
+#define N_MODELS (sizeof model_table / sizeof *model_table - 1)
 
-const struct model_info *const model_table[N_MODELS + 1] = {
-    &model_mlp, &model_lenet, &model_simplecnn, &model_digits_cnn, NULL};
-
-static const char *const planned[] = {"resnet18",    "resnet50",    "mobilenet_v3_small",
-                                      "transformer", "xlm_roberta", "vgg16_cbam"};
-
-#define N_PLANNED (sizeof planned / sizeof *planned)
-
-const struct model_info *model_find(const char *name)
+static const struct model_info *named(const char *name)
 {
-    for (int i = 0; model_table[i]; i++)
+    for (size_t i = 0; i < N_MODELS; i++)
         if (text_equal_nocase(model_table[i]->name, name))
             return model_table[i];
     return NULL;
 }
 
+const struct model_info *model_find(const char *name)
+{
+    const struct model_info *info = named(name);
+    return info && !info->is_planned ? info : NULL;
+}
+
 bool model_is_planned(const char *name)
 {
-    for (size_t i = 0; i < N_PLANNED; i++)
-        if (text_equal_nocase(planned[i], name))
-            return true;
-    return false;
+    const struct model_info *info = named(name);
+    return info && info->is_planned;
 }
 
 static void unknown_model(const char *name, struct error *err)
 {
-    const char *names[N_MODELS + N_PLANNED];
+    const char *names[N_MODELS];
     struct text list;
     text_init(&list);
     for (size_t i = 0; i < N_MODELS; i++) {
         names[i] = model_table[i]->name;
-        text_addf(&list, "%s%s", i ? ", " : "", names[i]);
+        if (!model_table[i]->is_planned)
+            text_addf(&list, "%s%s", list.len ? ", " : "", names[i]);
     }
-    for (size_t i = 0; i < N_PLANNED; i++)
-        names[N_MODELS + i] = planned[i];
     if (model_is_planned(name))
         error_set(err, ERROR_USAGE,
                   "model '%s' is in the catalogue, but this version of fugue does not have it yet; "
                   "it has %s",
                   name, list.data);
     else
-        error_set(err, ERROR_USAGE, "unknown model '%s'%s; fugue has %s", name,
-                  text_did_you_mean(name, names, N_MODELS + N_PLANNED), list.data);
+        error_set(err, ERROR_USAGE,
+                  "unknown model '%s'%s; fugue has %s, and networks of your own as files that end "
+                  "in .json",
+                  name, text_did_you_mean(name, names, N_MODELS), list.data);
     text_release(&list);
 }
 
@@ -69,30 +78,43 @@ static bool read_values(const struct model_info *info, const struct spec *spec, 
     return true;
 }
 
-/* The model `text` names, or NULL with an error; values[i] belongs to its args[i]. */
-static const struct model_info *resolve(const char *text, int64_t values[MODEL_MAX_ARGS],
-                                        struct error *err)
-{
+/* A model as asked for: a built-in one with its arguments, or a file. */
+struct request {
     struct spec spec;
-    if (!spec_parse(&spec, text, err)) {
-        error_prefix(err, "model");
-        return NULL;
+    const struct model_info *info; /* NULL: spec.name is a network file */
+    bool planned_too;
+    int64_t values[MODEL_MAX_ARGS];
+};
+
+/* Released by spec_release(&r->spec) after true; nothing is left to release after false. */
+static bool resolve(struct request *r, const char *text, bool planned_too, struct error *err)
+{
+    *r = (struct request){.planned_too = planned_too};
+    if (!spec_parse(&r->spec, text, err))
+        return error_prefix(err, "model");
+    bool ok = true;
+    if (json_net_is(r->spec.name)) {
+        ok = spec_only(&r->spec, NULL, 0, err) || error_prefix(err, "model");
+    } else {
+        r->info = planned_too ? named(r->spec.name) : model_find(r->spec.name);
+        if (!r->info)
+            unknown_model(r->spec.name, err);
+        ok = r->info &&
+             (read_values(r->info, &r->spec, r->values, err) || error_prefix(err, "model"));
     }
-    const struct model_info *info = model_find(spec.name);
-    if (!info) {
-        unknown_model(spec.name, err);
-    } else if (!read_values(info, &spec, values, err)) {
-        error_prefix(err, "model");
-        info = NULL;
-    }
-    spec_release(&spec);
-    return info;
+    if (!ok)
+        spec_release(&r->spec);
+    return ok;
 }
 
 bool model_check(const char *spec, struct error *err)
 {
-    int64_t values[MODEL_MAX_ARGS] = {0};
-    return resolve(spec, values, err) != NULL;
+    struct request r;
+    if (!resolve(&r, spec, false, err))
+        return false;
+    const bool ok = r.info || json_net_check(r.spec.name, false, err);
+    spec_release(&r.spec);
+    return ok;
 }
 
 static void shape_text(struct shape s, char *out, size_t room)
@@ -105,12 +127,29 @@ static void shape_text(struct shape s, char *out, size_t room)
         snprintf(out, room, "%dx%dx%d", s.d[0], s.d[1], s.d[2]);
 }
 
-struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err)
+static struct graph *build_known(const struct request *r, struct shape in, int n_outputs,
+                                 struct error *err)
 {
-    int64_t values[MODEL_MAX_ARGS] = {0};
-    const struct model_info *info = resolve(spec, values, err);
-    if (!info)
-        return NULL;
+    const struct model_info *info = r->info;
+    struct graph *g = graph_new();
+    const int x = info->tokens ? graph_tokens(g, in.d[0]) : graph_input(g, in);
+    const int logits = info->build(g, x, n_outputs, r->values);
+    if (graph_finish(g, logits, err) && graph_check_outputs(g, n_outputs, err))
+        return g;
+    graph_free(g);
+    return NULL;
+}
+
+static const char *sample_kind(const struct model_info *info)
+{
+    if (info->tokens)
+        return "sequences of token ids";
+    return info->input_rank == 3 ? "images (height x width x channels)" : "vectors";
+}
+
+static struct graph *build_request(const struct request *r, const char *spec, struct shape in,
+                                   int n_outputs, struct error *err)
+{
     char shape[48];
     shape_text(in, shape, sizeof shape);
     if (n_outputs < 1) {
@@ -118,16 +157,37 @@ struct graph *model_build(const char *spec, struct shape in, int n_outputs, stru
                   n_outputs);
         return NULL;
     }
-    if (info->input_rank != 0 && in.rank != info->input_rank) {
+    if (r->info && r->info->input_rank != 0 && in.rank != r->info->input_rank) {
         error_set(err, ERROR_USAGE, "model '%s' takes %s, not samples of shape %s", spec,
-                  info->input_rank == 3 ? "images (height x width x channels)" : "vectors", shape);
+                  sample_kind(r->info), shape);
         return NULL;
     }
-    struct graph *g = graph_new();
-    const int logits = info->build(g, graph_input(g, in), n_outputs, values);
-    if (graph_finish(g, logits, err))
-        return g;
-    error_prefix(err, "model '%s' cannot take samples of shape %s", spec, shape);
-    graph_free(g);
-    return NULL;
+    if (!r->info)
+        return json_net_build(r->spec.name, r->planned_too, in, n_outputs, err);
+    struct graph *g = build_known(r, in, n_outputs, err);
+    if (!g)
+        error_prefix(err, "model '%s' cannot take samples of shape %s", spec, shape);
+    return g;
+}
+
+static struct graph *build(const char *spec, bool planned_too, struct shape in, int n_outputs,
+                           struct error *err)
+{
+    struct request r;
+    if (!resolve(&r, spec, planned_too, err))
+        return NULL;
+    struct graph *g = build_request(&r, spec, in, n_outputs, err);
+    spec_release(&r.spec);
+    return g;
+}
+
+struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err)
+{
+    return build(spec, false, in, n_outputs, err);
+}
+
+struct graph *model_build_planned(const char *spec, struct shape in, int n_outputs,
+                                  struct error *err)
+{
+    return build(spec, true, in, n_outputs, err);
 }

@@ -249,6 +249,49 @@ static void test_locate(void **state)
     }
 }
 
+static void test_locate_path(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"layers\": [\n"
+                               "  {\"op\": \"relu\"},\n"
+                               "  [1, [2,\n"
+                               "   3], \"]\"] ] }\n";
+    static const struct {
+        const char *path[4];
+        int n, line, column;
+    } found[] = {
+        {{NULL}, 0, 1, 1},
+        {{"layers"}, 1, 1, 12},
+        {{"layers", "0"}, 2, 2, 3},
+        {{"layers", "0", "op"}, 3, 2, 10},
+        {{"layers", "1", "1", "1"}, 4, 4, 4},
+        {{"layers", "1", "2"}, 3, 4, 8},
+    };
+    static const struct {
+        const char *path[4];
+        int n;
+    } missing[] = {
+        {{"layers", "2"}, 2},
+        {{"layers", "-1"}, 2},
+        {{"layers", "op"}, 2},
+        {{"layers", "0", "x"}, 3},
+        {{"0"}, 1},
+        {{"layers", "1", "0", "0"}, 4},
+    };
+    json_decref(parse(text));
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+        int line = 0, column = 0;
+        assert_true(json_locate_path(text, found[i].path, found[i].n, &line, &column));
+        assert_int_equal(line, found[i].line);
+        assert_int_equal(column, found[i].column);
+    }
+    int line, column;
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        assert_false(json_locate_path(text, missing[i].path, missing[i].n, &line, &column));
+    assert_false(json_locate_path("[]", (const char *const[]){"0"}, 1, &line, &column));
+    assert_false(json_locate_path("[1", (const char *const[]){"1"}, 1, &line, &column));
+}
+
 /* Every beginning of a valid text: never a crash, never a find beyond the end. */
 static void test_locate_in_broken_texts(void **state)
 {
@@ -283,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_typed_access),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_locate_path),
         cmocka_unit_test(test_locate_in_broken_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,8 @@ static void test_misuse(void **state)
     graph_input(g, shape_vector(3));
     fails(g, graph_input(g, shape_vector(3)), ERROR_INTERNAL, "one input");
     g = graph_new();
-    fails(g, graph_input(g, shape_image(4, 4, 1)), ERROR_USAGE, "must be a vector, or a vector a token, not an image");
+    fails(g, graph_input(g, shape_image(4, 4, 1)), ERROR_USAGE,
+          "must be a vector, or a vector a token, not an image");
     g = graph_new();
     fails(g, graph_input(g, shape_vector(0)), ERROR_USAGE, "dimension 0");
     g = graph_new();

@@ -72,24 +72,46 @@ static void test_lookup(void **state)
     (void)state;
     assert_string_equal(model_find("LeNet")->name, "lenet");
     assert_null(model_find("lenet5"));
-    assert_null(model_find("resnet18"));
-    static const char *const planned[] = {"resnet18",    "ResNet50",    "mobilenet_v3_small",
-                                          "transformer", "xlm_roberta", "vgg16_cbam"};
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
-        assert_true(model_is_planned(planned[i]));
     assert_false(model_is_planned("lenet"));
     assert_false(model_is_planned("resnet"));
     int n = 0;
+    bool planned = false;
     for (; model_table[n]; n++) {
-        assert_ptr_equal(model_find(model_table[n]->name), model_table[n]);
-        assert_true(model_table[n]->n_args <= MODEL_MAX_ARGS);
-        for (int i = 0; i < model_table[n]->n_args; i++) {
-            const struct model_arg *a = &model_table[n]->args[i];
+        const struct model_info *info = model_table[n];
+        assert_ptr_equal(model_find(info->name), info->is_planned ? NULL : info);
+        assert_int_equal(model_is_planned(info->name), info->is_planned);
+        assert_true(info->is_planned || !planned); /* planned ones last */
+        planned = info->is_planned;
+        assert_true(info->n_args <= MODEL_MAX_ARGS);
+        for (int i = 0; i < info->n_args; i++) {
+            const struct model_arg *a = &info->args[i];
             assert_true(a->min <= a->fallback && a->fallback <= a->max);
             assert_true(strlen(a->meaning) > 0);
         }
     }
-    assert_int_equal(n, 4);
+    assert_int_equal(n, 10);
+}
+
+/* Which models are planned follows from the operations that are: a model says so exactly as long as
+ * it uses one of them. */
+static void test_planned(void **state)
+{
+    (void)state;
+    for (int i = 0; model_table[i]; i++) {
+        const struct model_info *info = model_table[i];
+        const struct shape in = info->input_rank == 3 ? shape_image(64, 64, 3) : shape_vector(64);
+        struct error err = ERROR_INIT;
+        struct graph *g = model_build_planned(info->name, in, 10, &err);
+        if (!g)
+            fail_msg("%s", err.text);
+        bool planned = false;
+        for (int j = 0; j < g->n_nodes; j++)
+            planned |= op_infos[g->nodes[j].op].is_planned;
+        if (planned && !info->is_planned)
+            fail_msg("%s uses an operation no backend has", info->name);
+        assert_int_equal(graph_reads_tokens(g), info->tokens);
+        graph_free(g);
+    }
 }
 
 static void test_check(void **state)
@@ -101,8 +123,8 @@ static void test_check(void **state)
     static const char *const cases[][2] = {
         {"", "the name is empty"},
         {"lenett", "unknown model 'lenett' (did you mean 'lenet'?); fugue has mlp, lenet"},
-        {"resnet18", "this version of fugue does not have it yet; it has mlp, lenet"},
-        {"transformer?layers=2", "this version of fugue does not have it yet"},
+        {"resnet1", "unknown model 'resnet1' (did you mean 'resnet18'?)"},
+        {"lenett", "networks of your own as files that end in .json"},
         {"mlp?hiden1=3", "mlp has no argument 'hiden1' (did you mean 'hidden1'?)"},
         {"mlp?hidden1=0", "hidden1=0 must be a whole number from 1 to 65536"},
         {"mlp?hidden1=many", "hidden1=many must be a whole number"},
@@ -143,9 +165,9 @@ static void test_shapes_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_digits_cnn_nodes),
-        cmocka_unit_test(test_lookup),         cmocka_unit_test(test_check),
-        cmocka_unit_test(test_shapes_refused),
+        cmocka_unit_test(test_counts),  cmocka_unit_test(test_digits_cnn_nodes),
+        cmocka_unit_test(test_lookup),  cmocka_unit_test(test_check),
+        cmocka_unit_test(test_planned), cmocka_unit_test(test_shapes_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
