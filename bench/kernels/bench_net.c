@@ -121,7 +121,8 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < (uint32_t)b->rows; i++)
         rows[i] = rng_perm_at(&perm, i);
     struct model *models = calloc((size_t)k, sizeof *models);
-    struct model_run *runs = calloc((size_t)k, sizeof *runs), **list = calloc((size_t)k, sizeof *list);
+    struct model_run *runs = calloc((size_t)k, sizeof *runs),
+                     **list = calloc((size_t)k, sizeof *list);
     float *params = calloc(plan->param_floats, sizeof *params);
     float *buffers = calloc(plan->buffer_floats + 1, sizeof *buffers);
     for (int i = 0; i < k; i++) {
