@@ -11,9 +11,10 @@ static const struct cpu_kernel *find_f32(enum step_kind kind, enum op_kind op)
 
 static const struct cpu_kernel_f64 *find_f64(enum step_kind kind, enum op_kind op)
 {
-    for (const struct cpu_kernel_f64 *k = cpu_reference_kernels_f64; k->name; k++)
-        if (k->kind == kind && k->op == op)
-            return k;
+    for (int i = 0; cpu_reference_lists_f64[i]; i++)
+        for (const struct cpu_kernel_f64 *k = cpu_reference_lists_f64[i]; k->name; k++)
+            if (k->kind == kind && k->op == op)
+                return k;
     return NULL;
 }
 

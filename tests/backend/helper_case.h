@@ -61,7 +61,7 @@ const char *case_name(const struct op_case *c);
 
 struct plan_step case_step(const struct op_case *c);
 
-/* The double build of reference.c. */
+/* The double build of the reference kernels. */
 #define REAL   double
 #define CALL   op_call_f64
 #define KERNEL cpu_kernel_f64
@@ -69,6 +69,6 @@ struct plan_step case_step(const struct op_case *c);
 #undef REAL
 #undef CALL
 #undef KERNEL
-extern const struct cpu_kernel_f64 cpu_reference_kernels_f64[];
+extern const struct cpu_kernel_f64 *const cpu_reference_lists_f64[];
 
 #endif

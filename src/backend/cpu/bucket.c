@@ -25,7 +25,10 @@ static bool only_relu_reads(const struct plan_program *p, int32_t at)
         for (int k = 0; k < s->n_reads; k++)
             if (s->read[k] == buffer)
                 return false;
-        if (s->x[0] == buffer || s->y == buffer)
+        for (int k = 0; k < OP_MAX_INPUTS; k++)
+            if (s->x[k] == buffer)
+                return false;
+        if (s->y == buffer)
             return false;
     }
     return true;
@@ -47,8 +50,10 @@ static bool apart(const struct plan *plan, const struct plan_program *p, int32_t
 static bool may_write_early(const struct plan *plan, const struct plan_program *p,
                             const struct plan_step *s, const struct plan_step *relu)
 {
-    return apart(plan, p, s->x[0], relu->y) &&
-           (s->partial < 0 || apart(plan, p, s->partial, relu->y));
+    for (int k = 0; k < OP_MAX_INPUTS; k++)
+        if (s->x[k] >= 0 && !apart(plan, p, s->x[k], relu->y))
+            return false;
+    return s->partial < 0 || apart(plan, p, s->partial, relu->y);
 }
 
 static bool is_relu_region(const struct bucket_use *use, const struct plan *plan,
@@ -62,6 +67,17 @@ static bool is_relu_region(const struct bucket_use *use, const struct plan *plan
            (next->y == s->y || (only_relu_reads(p, at) && may_write_early(plan, p, s, next)));
 }
 
+static struct exec_grad gradient_place(const struct plan *plan, size_t param)
+{
+    for (int32_t i = 0; i < plan->n_grads; i++) {
+        const struct plan_grad_range *r = &plan->grads[i];
+        if (param >= r->first && param < r->first + r->count)
+            return (struct exec_grad){r->offset + (param - r->first), r->whole ? 0 : r->stride,
+                                      r->whole};
+    }
+    return (struct exec_grad){plan->shard_grads + param, plan->param_floats, false};
+}
+
 static bool compile_stage(const struct bucket_use *use, const struct plan *plan,
                           const struct plan_stage *stage, struct exec_program *e, struct error *err)
 {
@@ -73,7 +89,9 @@ static bool compile_stage(const struct bucket_use *use, const struct plan *plan,
         const struct plan_step *s = &p->steps[i];
         struct exec_step *x = &e->steps[e->n_steps++];
         *x = (struct exec_step){.step = s, .y = s->y};
-        if (s->kind == STEP_UPDATE)
+        for (int32_t k = 0; k < s->n_params; k++)
+            x->grad[k] = gradient_place(plan, s->param[k]);
+        if (s->kind == STEP_GRAD_SQUARES || s->kind == STEP_GRAD_SCALE || s->kind == STEP_UPDATE)
             continue;
         x->kernel = cpu_kernel_find(use->isa, s->kind, s->op);
         if (!x->kernel)
@@ -105,14 +123,16 @@ static bool compile_program(const struct bucket_use *use, const struct plan *pla
 
 /* ---- memory ---- */
 
-static size_t program_scratch(const struct bucket_use *use, const struct plan_program *p,
-                              int32_t rows_per_shard)
+/* Steps that take the whole batch at once count as a shard of that many rows. */
+static size_t program_scratch(const struct bucket_use *use, const struct plan *plan,
+                              const struct plan_program *p)
 {
     size_t most = 0;
     for (int32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         const struct cpu_kernel *k = cpu_kernel_find(use->isa, s->kind, s->op);
-        const size_t n = k && k->scratch ? k->scratch(s, rows_per_shard) : 0;
+        const int32_t rows = s->kind == STEP_BACKWARD_PARAMS ? plan->batch : plan->rows_per_shard;
+        const size_t n = k && k->scratch ? k->scratch(s, rows) : 0;
         most = n > most ? n : most;
     }
     return most;
@@ -120,7 +140,8 @@ static size_t program_scratch(const struct bucket_use *use, const struct plan_pr
 
 static size_t max_units(const struct plan *plan)
 {
-    const int32_t n = plan->n_shards > plan->n_chunks ? plan->n_shards : plan->n_chunks;
+    int32_t n = plan->n_shards > plan->n_chunks ? plan->n_shards : plan->n_chunks;
+    n = n > PLAN_PARTS ? n : PLAN_PARTS;
     return round_up((size_t)n, LINE_FLOATS);
 }
 
@@ -128,8 +149,8 @@ static size_t max_units(const struct plan *plan)
 static size_t lay_out(struct backend_bucket *b, const struct bucket_use *use,
                       const struct plan *plan, int n_models)
 {
-    const size_t train = program_scratch(use, &plan->train, plan->rows_per_shard);
-    const size_t eval = program_scratch(use, &plan->eval, plan->rows_per_shard);
+    const size_t train = program_scratch(use, plan, &plan->train);
+    const size_t eval = program_scratch(use, plan, &plan->eval);
     b->n_models = n_models;
     b->n_lanes = n_models < use->threads ? n_models : use->threads;
     b->slice_stride = round_up(plan->slice_floats, SLICE_FLOATS);

@@ -12,12 +12,19 @@
 
 #include <stdatomic.h>
 
+/* Where the gradient of a parameter of a step lies: in the lane (plan_grad_range). */
+struct exec_grad {
+    size_t offset, stride;
+    bool whole;
+};
+
 /* A step, or a region of them, with the kernel that runs it. */
 struct exec_step {
     const struct plan_step *step;
-    const struct cpu_kernel *kernel; /* NULL: STEP_UPDATE */
+    const struct cpu_kernel *kernel; /* NULL: done by unit.c (gradients, update) */
     int32_t y;                       /* buffer of the result: the last step's in a region */
     bool relu;                       /* the region ends in a relu */
+    struct exec_grad grad[OP_MAX_PARAMS];
 };
 
 struct exec_stage {

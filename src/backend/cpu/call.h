@@ -26,15 +26,23 @@ struct CALL {
     const REAL *dy;
     REAL *dx;
     bool add_dx; /* add to dx instead of overwriting */
+    /* The same for inputs 1 ... of operations that have several.  Tokens are int32 in REAL slots of
+     * the memory, one after the other: call_tokens. */
+    const REAL *more_x[OP_MAX_INPUTS - 1];
+    REAL *more_dx[OP_MAX_INPUTS - 1];
+    int32_t add_more_dx; /* bit i: of more_dx[i] */
     int32_t *saved;
-    void *target; /* int32 classes or floats, one a row */
+    void *target; /* int32 classes or floats, one a row; or L int32 a row */
 
     REAL *partial;         /* shard 0's part; */
     size_t partial_stride; /* floats to the next shard's */
     REAL *whole[2];        /* this shard's copy: backward may reach it before shard 0 is that far */
 
     const REAL *param[OP_MAX_PARAMS];
-    REAL *grad[OP_MAX_PARAMS]; /* this shard's */
+    /* This shard's, or the batch's (BACKWARD_PARAMS); NULL: not this step's to give. */
+    REAL *grad[OP_MAX_PARAMS];
+    int32_t add_grad;    /* bit i: add to grad[i] instead of overwriting */
+    int32_t part, parts; /* BACKWARD_PARAMS: which part of how many (plan.h) */
     REAL *buffer[OP_MAX_BUFFERS];
 
     REAL *scratch; /* this thread's, as much as the kernel's scratch() asked for */

@@ -44,13 +44,24 @@ static inline bool gather_moved_index(struct shape shape, struct gather_window w
     return true;
 }
 
-/* Classes or values of `rows` samples, 4 bytes each. */
+/* Classes or values of `rows` samples, 4 bytes each; label_count each for tokens. */
 static inline void gather_targets(const struct source *s, const uint32_t *ids, int32_t rows,
                                   void *target)
 {
     const char *from = s->label ? (const char *)s->label : (const char *)s->value;
+    const size_t bytes = 4 * (size_t)(s->label && s->label_count > 1 ? s->label_count : 1);
     for (int32_t r = 0; r < rows; r++)
-        memcpy((char *)target + 4 * (size_t)r, from + 4 * (size_t)ids[r], 4);
+        memcpy((char *)target + bytes * (size_t)r, from + bytes * (size_t)ids[r], bytes);
+}
+
+/* The token ids of `rows` samples, as they are. */
+static inline void gather_tokens(const struct source *s, const uint32_t *ids, int32_t rows,
+                                 void *tokens)
+{
+    const size_t n = s->sample_count;
+    for (int32_t r = 0; r < rows; r++)
+        memcpy((int32_t *)tokens + (size_t)r * n, (const int32_t *)s->x + (size_t)ids[r] * n,
+               n * sizeof(int32_t));
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/reference.h"
 
 #include <string.h>
 
@@ -14,11 +14,9 @@ static bool always(void)
     return true;
 }
 
-static const struct cpu_kernel *const reference_kernels[] = {cpu_reference_kernels, NULL};
-
 const struct cpu_isa cpu_isa_reference = {.name = "reference",
                                           .usable = always,
-                                          .kernels = reference_kernels,
+                                          .kernels = cpu_reference_lists,
                                           .update = update_reference};
 
 const struct cpu_isa *const cpu_isas[] = {

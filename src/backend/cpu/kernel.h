@@ -43,7 +43,6 @@ struct cpu_isa {
 };
 
 /* Plain kernels, one for every (step kind, operation) of a network. */
-extern const struct cpu_kernel cpu_reference_kernels[];
 extern const struct cpu_isa cpu_isa_reference;
 
 /* Best first, NULL at the end; the reference is not among them. */

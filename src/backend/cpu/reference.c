@@ -1,24 +1,8 @@
-/* Plain kernels: the definition every tuned kernel is held to.  Obvious loops, nothing else.
- *
- * Also built for double by the tests, which define REFERENCE_DOUBLE and include this file.
- */
+/* Plain kernels: convolutions, linear layers, batch norm, max pooling, losses, the batch. */
+#include "backend/cpu/reference.h"
+
 #include "backend/cpu/batch_norm.h"
 #include "backend/cpu/gather.h"
-#include "backend/cpu/kernel.h"
-
-#ifdef REFERENCE_DOUBLE
-#define REAL              double
-#define CALL              op_call_f64
-#define KERNEL            cpu_kernel_f64
-#define REFERENCE_KERNELS cpu_reference_kernels_f64
-#include "backend/cpu/call.h"
-#else
-#define REAL              float
-#define CALL              op_call
-#define KERNEL            cpu_kernel
-#define REFERENCE_KERNELS cpu_reference_kernels
-#endif
-
 #include "base/log.h"
 #include "base/rng.h"
 
@@ -29,42 +13,50 @@
 
 static void linear_forward(const struct CALL *c)
 {
-    const int32_t n_in = c->step->in[0].d[0], n_out = c->step->out.d[0];
-    for (int32_t r = 0; r < c->rows; r++)
-        for (int32_t o = 0; o < n_out; o++) {
+    const size_t n_in = (size_t)last_of(c->step->in[0]), n_out = (size_t)last_of(c->step->out);
+    const size_t vectors = vectors_of(c, c->step->in[0]);
+    for (size_t v = 0; v < vectors; v++)
+        for (size_t o = 0; o < n_out; o++) {
             REAL sum = c->param[1] ? c->param[1][o] : 0;
-            for (int32_t i = 0; i < n_in; i++)
-                sum += c->x[(size_t)r * n_in + i] * c->param[0][(size_t)i * n_out + o];
-            c->y[(size_t)r * n_out + o] = sum;
+            for (size_t i = 0; i < n_in; i++)
+                sum += c->x[v * n_in + i] * c->param[0][i * n_out + o];
+            c->y[v * n_out + o] = sum;
+        }
+}
+
+static void linear_weight_gradient(const struct CALL *c)
+{
+    const size_t n_in = (size_t)last_of(c->step->in[0]), n_out = (size_t)last_of(c->step->out);
+    const size_t vectors = vectors_of(c, c->step->in[0]);
+    int32_t from, to;
+    part_of(c, (int32_t)n_in, &from, &to);
+    for (size_t i = (size_t)from; i < (size_t)to; i++)
+        for (size_t o = 0; o < n_out; o++) {
+            REAL sum = 0;
+            for (size_t v = 0; v < vectors; v++)
+                sum += c->x[v * n_in + i] * c->dy[v * n_out + o];
+            put(&c->grad[0][i * n_out + o], c->add_grad & 1, sum);
         }
 }
 
 static void linear_backward(const struct CALL *c)
 {
-    const int32_t n_in = c->step->in[0].d[0], n_out = c->step->out.d[0];
-    for (int32_t i = 0; i < n_in; i++)
-        for (int32_t o = 0; o < n_out; o++) {
+    const size_t n_in = (size_t)last_of(c->step->in[0]), n_out = (size_t)last_of(c->step->out);
+    const size_t vectors = vectors_of(c, c->step->in[0]);
+    if (c->grad[0])
+        linear_weight_gradient(c);
+    for (size_t o = 0; c->grad[1] && o < n_out; o++) {
+        REAL sum = 0;
+        for (size_t v = 0; v < vectors; v++)
+            sum += c->dy[v * n_out + o];
+        put(&c->grad[1][o], c->add_grad >> 1 & 1, sum);
+    }
+    for (size_t v = 0; c->dx && v < vectors; v++)
+        for (size_t i = 0; i < n_in; i++) {
             REAL sum = 0;
-            for (int32_t r = 0; r < c->rows; r++)
-                sum += c->x[(size_t)r * n_in + i] * c->dy[(size_t)r * n_out + o];
-            c->grad[0][(size_t)i * n_out + o] = sum;
-        }
-    if (c->grad[1])
-        for (int32_t o = 0; o < n_out; o++) {
-            REAL sum = 0;
-            for (int32_t r = 0; r < c->rows; r++)
-                sum += c->dy[(size_t)r * n_out + o];
-            c->grad[1][o] = sum;
-        }
-    if (!c->dx)
-        return;
-    for (int32_t r = 0; r < c->rows; r++)
-        for (int32_t i = 0; i < n_in; i++) {
-            REAL sum = 0;
-            for (int32_t o = 0; o < n_out; o++)
-                sum += c->dy[(size_t)r * n_out + o] * c->param[0][(size_t)i * n_out + o];
-            REAL *dx = &c->dx[(size_t)r * n_in + i];
-            *dx = c->add_dx ? *dx + sum : sum;
+            for (size_t o = 0; o < n_out; o++)
+                sum += c->dy[v * n_out + o] * c->param[0][i * n_out + o];
+            put(&c->dx[v * n_in + i], c->add_dx, sum);
         }
 }
 
@@ -125,9 +117,20 @@ static void conv_forward(const struct CALL *c)
     conv_each(c, tap_forward);
 }
 
+/* Rows of the weights in memory: taps x inputs. */
+static int32_t weight_rows(const struct CALL *c)
+{
+    return (int32_t)(c->step->param_count[0] / (size_t)c->step->out.d[2]);
+}
+
 static void tap_weight(const struct CALL *c, int32_t row, struct tap t)
 {
     const size_t n_in = shape_count(c->step->in[0]), n_out = shape_count(c->step->out);
+    int32_t from, to;
+    part_of(c, weight_rows(c), &from, &to);
+    const int32_t w = (int32_t)(t.w / (size_t)c->step->out.d[2]);
+    if (w < from || w >= to)
+        return;
     c->grad[0][t.w] += c->x[row * n_in + t.x] * c->dy[row * n_out + t.y];
 }
 
@@ -137,15 +140,27 @@ static void tap_data(const struct CALL *c, int32_t row, struct tap t)
     c->dx[row * n_in + t.x] += c->param[0][t.w] * c->dy[row * n_out + t.y];
 }
 
+static void conv_weight_gradient(const struct CALL *c)
+{
+    const size_t channels = (size_t)c->step->out.d[2];
+    int32_t from, to;
+    part_of(c, weight_rows(c), &from, &to);
+    if (!(c->add_grad & 1))
+        memset(c->grad[0] + (size_t)from * channels, 0,
+               (size_t)(to - from) * channels * sizeof(REAL));
+    conv_each(c, tap_weight);
+}
+
 static void conv_backward(const struct CALL *c)
 {
     const int32_t channels = c->step->out.d[2];
     const size_t n_out = (size_t)c->rows * shape_count(c->step->out);
     const size_t n_in = (size_t)c->rows * shape_count(c->step->in[0]);
-    memset(c->grad[0], 0, c->step->param_count[0] * sizeof(REAL));
-    conv_each(c, tap_weight);
+    if (c->grad[0])
+        conv_weight_gradient(c);
     if (c->grad[1]) {
-        memset(c->grad[1], 0, (size_t)channels * sizeof(REAL));
+        if (!(c->add_grad >> 1 & 1))
+            memset(c->grad[1], 0, (size_t)channels * sizeof(REAL));
         for (size_t i = 0; i < n_out; i++)
             c->grad[1][i % (size_t)channels] += c->dy[i];
     }
@@ -403,34 +418,41 @@ static void norm_back_apply(const struct CALL *c)
 
 /* ---- losses ---- */
 
-static void cross_entropy_row(const struct CALL *c, int32_t r, struct pass_sums *sums)
+/* One prediction: a row's, or a token's of a row; `count` of them in the batch. */
+static void predict(const struct CALL *c, size_t v, double count, struct pass_sums *sums)
 {
-    const int32_t n = c->step->in[0].d[0];
-    const REAL *x = c->x + (size_t)r * n;
-    const int32_t label = ((const int32_t *)c->target)[r];
+    const int32_t n = last_of(c->step->in[0]);
+    const double smooth = (double)c->step->attr.label_smoothing;
+    const REAL *x = c->x + v * (size_t)n;
+    const int32_t label = ((const int32_t *)c->target)[v];
     const bool known = label >= 0 && label < n;
     int32_t best = 0;
     for (int32_t i = 1; i < n; i++)
         if (x[i] > x[best])
             best = i;
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++)
-        sum += exp((double)(x[i] - x[best]));
-    sums->loss_sum += known ? log(sum) - (double)(x[label] - x[best]) : (double)NAN;
-    sums->n_correct += best == label;
-    if (!c->dx)
-        return;
+    double sum = 0, all = 0;
     for (int32_t i = 0; i < n; i++) {
+        sum += exp((double)(x[i] - x[best]));
+        all += (double)(x[i] - x[best]);
+    }
+    const double own = known ? (double)(x[label] - x[best]) : (double)NAN;
+    sums->loss_sum += log(sum) - (1 - smooth) * own - smooth * all / n;
+    sums->n_correct += best == label;
+    for (int32_t i = 0; c->dx && i < n; i++) {
         const double p = exp((double)(x[i] - x[best])) / sum;
-        c->dx[(size_t)r * n + i] = (REAL)((p - (i == label)) / c->n_valid);
+        const double target = (1 - smooth) * (i == label) + smooth / n;
+        c->dx[v * (size_t)n + (size_t)i] = (REAL)((p - target) / count);
     }
 }
 
 static void cross_entropy(const struct CALL *c)
 {
-    struct pass_sums sums = {.n = c->rows};
-    for (int32_t r = 0; r < c->rows; r++)
-        cross_entropy_row(c, r, &sums);
+    const struct shape in = c->step->in[0];
+    const size_t n = vectors_of(c, in);
+    const double count = (double)c->n_valid * (in.rank == 2 ? in.d[0] : 1);
+    struct pass_sums sums = {.n = c->rows, .n_tokens = in.rank == 2 ? (int64_t)n : 0};
+    for (size_t v = 0; v < n; v++)
+        predict(c, v, count, &sums);
     memcpy(c->partial + (size_t)c->shard * c->partial_stride, &sums, sizeof sums);
 }
 
@@ -454,7 +476,9 @@ static void mse(const struct CALL *c)
 static void gather(const struct CALL *c)
 {
     const struct source *s = c->source;
-    for (int32_t r = 0; r < c->rows; r++) {
+    if (c->step->attr.is_tokens)
+        gather_tokens(s, c->ids, c->rows, c->y);
+    for (int32_t r = 0; r < c->rows && !c->step->attr.is_tokens; r++) {
         const struct gather_window w =
             gather_window_of(s, c->training, c->seed, c->epoch, c->ids[r]);
         const struct shape shape = s->shape;
@@ -475,12 +499,14 @@ static void gather(const struct CALL *c)
     gather_targets(s, c->ids, c->rows, c->target);
 }
 
-const struct KERNEL REFERENCE_KERNELS[] = {
+const struct KERNEL REFERENCE(kernels)[] = {
     {STEP_GATHER, OP_INPUT, "reference gather", gather, NULL, false},
     {STEP_FORWARD, OP_LINEAR, "reference linear", linear_forward, NULL, false},
     {STEP_BACKWARD, OP_LINEAR, "reference linear", linear_backward, NULL, false},
+    {STEP_BACKWARD_PARAMS, OP_LINEAR, "reference linear", linear_weight_gradient, NULL, false},
     {STEP_FORWARD, OP_CONV2D, "reference conv2d", conv_forward, NULL, false},
     {STEP_BACKWARD, OP_CONV2D, "reference conv2d", conv_backward, NULL, false},
+    {STEP_BACKWARD_PARAMS, OP_CONV2D, "reference conv2d", conv_weight_gradient, NULL, false},
     {STEP_FORWARD, OP_RELU, "reference relu", relu_forward, NULL, false},
     {STEP_BACKWARD, OP_RELU, "reference relu", relu_backward, NULL, false},
     {STEP_FORWARD, OP_FLATTEN, "reference flatten", flatten_forward, NULL, false},
@@ -497,4 +523,9 @@ const struct KERNEL REFERENCE_KERNELS[] = {
     {STEP_LOSS, OP_CROSS_ENTROPY, "reference cross_entropy", cross_entropy, NULL, false},
     {STEP_LOSS, OP_MSE, "reference mse", mse, NULL, false},
     {0},
+};
+
+const struct KERNEL *const REFERENCE(lists)[] = {
+    REFERENCE(kernels),  REFERENCE(math),      REFERENCE(image),
+    REFERENCE(sequence), REFERENCE(attention), NULL,
 };

@@ -1,4 +1,5 @@
-/* One unit of work: all steps of a stage for one shard, or the update of one chunk. */
+/* One unit of work: all steps of a stage for one shard, a part of each of its parameter gradients
+ * for the whole batch, or the update of one chunk. */
 #ifndef BACKEND_CPU_UNIT_H
 #define BACKEND_CPU_UNIT_H
 
