@@ -165,5 +165,7 @@ void param_from_logical(const struct param *p, const float *logical, float *memo
  *                 scale r sin t for odd i; in double, rounded once to float
  * then zero_row is zeroed.  Padding is zeroed. */
 void graph_init_model(const struct graph *g, uint64_t seed, float *params, float *buffers);
+/* Of one tensor, elements first .. first + n - 1 in logical order. */
+void param_init_values(const struct param *p, uint64_t seed, size_t first, size_t n, float *out);
 
 #endif

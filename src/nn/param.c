@@ -74,58 +74,70 @@ void param_from_logical(const struct param *p, const float *logical, float *memo
     for_each(p, copy_from_logical, &(struct copy){logical, memory});
 }
 
-struct draw {
+/* Elements i .. i + 3, i a multiple of 4. */
+static void draw_four(const struct param *p, uint64_t seed, size_t i, float out[4])
+{
+    const struct rng_block w =
+        rng_block_at(seed, RNG_INIT, (uint32_t)p->ordinal, 0, 0, (uint32_t)(i / 4));
+    if (p->init == INIT_UNIFORM) {
+        /* 2u - 1 is exact in float, so the product is the only rounding. */
+        for (int j = 0; j < 4; j++)
+            out[j] = (2.0f * rng_unit(w.v[j]) - 1.0f) * (float)p->scale;
+        return;
+    }
+    /* Box, Muller, "A note on the generation of random normal deviates", 1958. */
+    const double two_pi = 6.283185307179586, words = 4294967296.0;
+    for (int j = 0; j < 4; j += 2) {
+        const double radius = p->scale * sqrt(-2.0 * log((w.v[j] + 1.0) / words));
+        const double angle = two_pi * (w.v[j + 1] / words);
+        out[j] = (float)(radius * cos(angle));
+        out[j + 1] = (float)(radius * sin(angle));
+    }
+}
+
+void param_init_values(const struct param *p, uint64_t seed, size_t first, size_t n, float *out)
+{
+    float four[4];
+    for (size_t i = first; i < first + n; i++) {
+        if (p->init == INIT_ZEROS || p->init == INIT_ONES) {
+            out[i - first] = p->init == INIT_ONES ? 1.0f : 0.0f;
+            continue;
+        }
+        if (i % 4 == 0 || i == first)
+            draw_four(p, seed, i / 4 * 4, four);
+        out[i - first] = four[i % 4];
+    }
+    if (p->zero_row < 0)
+        return;
+    const size_t width = (size_t)p->dims[1], row = (size_t)p->zero_row * width;
+    for (size_t i = row > first ? row : first; i < first + n && i < row + width; i++)
+        out[i - first] = 0.0f;
+}
+
+#define DRAWN 1024 /* elements drawn at once on the way to another layout */
+
+struct scatter {
+    const struct param *p;
     uint64_t seed;
-    uint32_t ordinal;
-    double scale;
-    float *to;
-    struct rng_block block; /* words of the four elements around the last index drawn */
-    double odd;             /* normal: the second value of the pair drawn last */
+    float *to, drawn[DRAWN];
 };
 
-static void next_block(struct draw *d, size_t logical)
+static void put_drawn(void *ctx, size_t logical, size_t memory)
 {
-    if (logical % 4 == 0)
-        d->block = rng_block_at(d->seed, RNG_INIT, d->ordinal, 0, 0, (uint32_t)(logical / 4));
-}
-
-static void draw_uniform(void *ctx, size_t logical, size_t memory)
-{
-    struct draw *d = ctx;
-    next_block(d, logical);
-    /* 2u - 1 is exact in float, so the product is the only rounding. */
-    d->to[memory] = (2.0f * rng_unit(d->block.v[logical % 4]) - 1.0f) * (float)d->scale;
-}
-
-/* Box, Muller, "A note on the generation of random normal deviates", 1958. */
-static void draw_normal(void *ctx, size_t logical, size_t memory)
-{
-    struct draw *d = ctx;
-    next_block(d, logical);
-    if (logical % 2 == 0) {
-        const uint32_t *w = d->block.v + logical % 4;
-        const double two_pi = 6.283185307179586, words = 4294967296.0;
-        const double radius = d->scale * sqrt(-2.0 * log((w[0] + 1.0) / words));
-        const double angle = two_pi * (w[1] / words);
-        d->to[memory] = (float)(radius * cos(angle));
-        d->odd = radius * sin(angle);
-    } else {
-        d->to[memory] = (float)d->odd;
+    struct scatter *s = ctx;
+    if (logical % DRAWN == 0) {
+        const size_t left = s->p->count - logical;
+        param_init_values(s->p, s->seed, logical, left < DRAWN ? left : DRAWN, s->drawn);
     }
+    s->to[memory] = s->drawn[logical % DRAWN];
 }
 
 static void init_param(const struct param *p, uint64_t seed, float *to)
 {
-    struct draw d = {.seed = seed, .ordinal = (uint32_t)p->ordinal, .scale = p->scale, .to = to};
-    if (p->init == INIT_UNIFORM)
-        for_each(p, draw_uniform, &d);
-    else if (p->init == INIT_NORMAL)
-        for_each(p, draw_normal, &d);
+    if (p->layout == LAYOUT_PLAIN)
+        param_init_values(p, seed, 0, p->count, to);
     else
-        for (size_t i = 0; i < p->count; i++)
-            to[i] = p->init == INIT_ONES ? 1.0f : 0.0f;
-    if (p->zero_row >= 0) /* tables are LAYOUT_PLAIN: a row is a row */
-        memset(to + (size_t)p->zero_row * (size_t)p->dims[1], 0, (size_t)p->dims[1] * sizeof *to);
+        for_each(p, put_drawn, &(struct scatter){.p = p, .seed = seed, .to = to});
 }
 
 void graph_init_model(const struct graph *g, uint64_t seed, float *params, float *buffers)
