@@ -128,7 +128,8 @@ static const char run_details[] =
     "Exit codes: 0 every network was trained; 1 some failed (each is a row with its cause) or a "
     "file "
     "could not be written; 2 the command cannot be carried out as written, nothing was done. "
-    "Interrupted runs (Ctrl-C, SIGTERM) keep every finished network's row and end by that signal.";
+    "Interrupted runs (Ctrl-C, SIGTERM) keep every finished network's row and end by that signal; "
+    "with --json, a reader that closes the pipe ends the run the same way, with exit code 0.";
 
 const struct command command_run = {
     .name = "run",

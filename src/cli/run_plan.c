@@ -254,7 +254,7 @@ static bool choose_experiments(const struct option_value *values, bool adhoc,
     const struct text_list *tokens = &run_value(values, "--exp")->list;
     bool ok = !adhoc || add_adhoc(values, &registry, err);
     if (ok && adhoc) {
-        chosen = xmalloc(sizeof *chosen);
+        chosen = xcalloc(1, sizeof(const struct experiment *));
         chosen[0] = registry_find(&registry, name);
         n = 1;
     } else if (ok) {

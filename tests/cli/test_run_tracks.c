@@ -209,12 +209,11 @@ static void different_networks_have_no_mean_loss(void **state)
 {
     (void)state;
     struct screen s;
-    open_screen(
-        &s, PROGRESS_LINES,
-        quoted("{'type':'multi_model','batch_size':32,'epochs':10,'lr':0.01,"
-               "'models':[{'name':'mlp','dataset':'digits'},"
-               "{'name':'digits_cnn','dataset':'digits'}]}"),
-        "unified_model");
+    open_screen(&s, PROGRESS_LINES,
+                quoted("{'type':'multi_model','batch_size':32,'epochs':10,'lr':0.01,"
+                       "'models':[{'name':'mlp','dataset':'digits'},"
+                       "{'name':'digits_cnn','dataset':'digits'}]}"),
+                "unified_model");
     ends(&s, 0, 10, 0.5, NULL);
     clock_s = 101;
     ends(&s, 1, 10, 0.25, NULL);
