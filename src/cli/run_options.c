@@ -120,7 +120,7 @@ const struct option_value *run_value(const struct option_value *values, const ch
 static const char run_details[] =
     "Examples:\n"
     "  fugue run --exp D01 --exec seq mp unified_model\n"
-    "  fugue run --exp E05:E07 --exec unified_model --data synthetic\n"
+    "  fugue run --exp E05:E06 --exec unified_model --data synthetic\n"
     "  fugue run --exp D02 --set epochs=2 k=10\n"
     "  fugue run --model digits_cnn --dataset digits --type hpo \\\n"
     "      --search-space lr=0.001,0.003 batch_size=32,64 --epochs 5\n"
