@@ -108,7 +108,9 @@ int main(int argc, char **argv)
     const struct cpu_isa *isa = cpu_isa_find(argc > 5 ? argv[5] : NULL);
     struct graph *g = model_build(b->net, b->shape, b->outputs, &err);
     const struct task_info *task = task_find(b->outputs > 1 ? "classification" : "regression");
-    struct plan *plan = g ? plan_build(g, b->batch, task, OPTIM_ADAM, 2, &err) : NULL;
+    const struct plan_request request = {
+        .batch = b->batch, .task = task, .optim = OPTIM_ADAM, .n_slots = 2};
+    struct plan *plan = g ? plan_build(g, &request, &err) : NULL;
     if (!plan || !isa)
         return fail(&err);
     struct backend_device *dev = cpu_open(threads, isa, true, &err);

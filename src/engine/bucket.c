@@ -44,6 +44,10 @@ static bool check_models(const struct bucket_spec *spec, const struct optim_info
                              m->job_id, (int)m->epochs);
         if (!optim_check(*optim, &m->optim, err))
             return error_prefix(err, "job %s", m->job_id);
+        if (!isfinite(m->clip_grad_norm) || m->clip_grad_norm < 0)
+            return error_set(err, ERROR_USAGE,
+                             "job %s: clip_grad_norm %g: it must be a finite number, at least 0",
+                             m->job_id, m->clip_grad_norm);
     }
     return true;
 }
@@ -56,6 +60,14 @@ static int32_t most_slots(const struct bucket_spec *spec, enum optim_kind kind)
         most = n > most ? n : most;
     }
     return most;
+}
+
+static bool some_clip(const struct bucket_spec *spec)
+{
+    for (int32_t i = 0; i < spec->n_models; i++)
+        if (spec->models[i].clip_grad_norm > 0)
+            return true;
+    return false;
 }
 
 /* Network and plan of a specification; what bucket_new and the size estimate share. */
@@ -78,9 +90,13 @@ static bool blueprint_make(struct blueprint *p, const struct bucket_spec *spec, 
     if (!check_task(spec, &p->task, err) || !check_models(spec, &p->optim, err))
         return false;
     p->graph = model_build(spec->model, spec->data->shape, spec->data->n_outputs, err);
+    const struct plan_request request = {.batch = spec->batch_size,
+                                         .task = p->task,
+                                         .optim = p->optim->kind,
+                                         .n_slots = most_slots(spec, p->optim->kind),
+                                         .clips = some_clip(spec)};
     if (p->graph)
-        p->plan = plan_build(p->graph, spec->batch_size, p->task, p->optim->kind,
-                             most_slots(spec, p->optim->kind), err);
+        p->plan = plan_build(p->graph, &request, err);
     bool ok = p->plan != NULL;
 #ifndef NDEBUG
     ok = ok && plan_check(p->plan, err);

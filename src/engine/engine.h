@@ -27,6 +27,9 @@ struct train_spec {
     struct split_spec split;
     int32_t epochs;
     struct optim_args optim;
+    /* Limit of the Euclidean norm over all gradients, as torch.nn.utils.clip_grad_norm_: before
+     * each update gradients are multiplied by min(1, clip_grad_norm / (norm + 1e-6)).  0: none. */
+    double clip_grad_norm;
 };
 
 struct bucket_spec {

@@ -1,7 +1,5 @@
-/* The steps of a plan.  Forward in the graph's order, backward in reverse; a value used twice gets
- * its gradient written by one step and added to by the others.
- */
-#include "engine/plan_build.h"
+/* A request becomes a plan: what a program's steps share, where gradients lie, sizes and checks. */
+#include "engine/plan_builder.h"
 
 #include "base/text.h"
 
@@ -9,36 +7,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARD_FLOP 1e6
-#define SHARD_ROWS 8
+/* ---- shards ---- */
 
-/* State while a program is built.  Arrays are indexed by node. */
-struct builder {
-    const struct graph *g;
-    const struct plan *plan;
-    struct plan_program *prog;
-    bool training;
-    bool *live;       /* the logits depend on it */
-    bool *needs_grad; /* it, or something before it, has parameters */
-    int32_t *root;    /* the node whose output this one's is: itself unless it moves nothing */
-    int32_t *uses;    /* steps that read a root's output as their x */
-    int32_t *value, *grad, *saved; /* buffers, -1 where there is none (yet) */
-    int32_t (*whole)[2];           /* batch norm: combined statistics */
-    int32_t cap_steps, cap_buffers;
-};
+#define SHARD_FLOP       1e6
+#define SMALL_SHARD_FLOP 64e6 /* makes even a shard of less than SHARD_ROWS worth handing out */
+#define SHARD_ROWS       8
+#define WEIGHT_USES      32 /* multiply-adds a shard for each weight it reads */
 
-int32_t plan_rows_per_shard(double macs, int32_t batch)
+int32_t plan_rows_per_shard(double macs, double weights, int32_t batch)
 {
-    int32_t rows = SHARD_ROWS;
-    while (rows < batch && 2.0 * macs * rows < SHARD_FLOP)
+    int32_t rows = 1;
+    while (rows < batch &&
+           (macs * rows < WEIGHT_USES * weights ||
+            2.0 * macs * rows < (rows < SHARD_ROWS ? SMALL_SHARD_FLOP : SHARD_FLOP)))
         rows *= 2;
     const int32_t least = (batch + PLAN_MAX_SHARDS - 1) / PLAN_MAX_SHARDS;
     if (rows < least)
-        rows = (least + SHARD_ROWS - 1) / SHARD_ROWS * SHARD_ROWS;
+        rows = least < SHARD_ROWS ? least : (least + SHARD_ROWS - 1) / SHARD_ROWS * SHARD_ROWS;
     return rows < batch ? rows : batch;
 }
 
-static int32_t add_buffer(struct builder *b, enum buffer_kind kind, size_t floats)
+/* Weights that take part in products: what a shard must read. */
+static double multiplied_weights(const struct graph *g)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (op_infos[g->nodes[i].op].macs && g->nodes[i].n_params > 0)
+            sum += (double)g->params[g->nodes[i].param[0]].count;
+    return sum;
+}
+
+/* ---- operations ---- */
+
+const struct op_traits plan_traits[OP_COUNT] = {
+    [OP_CONV2D] = {.saves_input = true, .by_parts = true},
+    [OP_LINEAR] = {.saves_input = true, .by_parts = true},
+    [OP_TIED_LINEAR] = {.saves_input = true, .by_parts = true},
+    [OP_EMBEDDING] = {.by_parts = true},
+    [OP_BATCH_NORM] = {.saves_input = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_LAYER_NORM] = {.saves_input = true},
+    [OP_RELU] = {.saves_output = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_SIGMOID] = {.saves_output = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_TANH] = {.saves_output = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_GELU] = {.saves_input = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_HARDSWISH] = {.saves_input = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_HARDSIGMOID] = {.saves_input = true, .y_over_x = true, .dx_over_dy = true},
+    [OP_DROPOUT] = {.y_over_x = true, .dx_over_dy = true},
+    [OP_ADD] = {.y_over_x = true, .dx_over_dy = true},
+    [OP_POSITIONS] = {.y_over_x = true, .dx_over_dy = true},
+    [OP_MULTIPLY] = {.saves_inputs = true, .dx_over_dy = true},
+    [OP_ATTENTION] = {.saves_inputs = true},
+    /* Pooling, flatten, concatenate, channel mean and max, first token: dy, and what forward saved,
+     * are enough. */
+};
+
+/* ---- steps and buffers ---- */
+
+int32_t builder_buffer(struct builder *b, enum buffer_kind kind, size_t floats)
 {
     struct plan_program *p = b->prog;
     if (p->n_buffers == b->cap_buffers) {
@@ -50,7 +75,7 @@ static int32_t add_buffer(struct builder *b, enum buffer_kind kind, size_t float
     return p->n_buffers++;
 }
 
-static struct plan_step *add_step(struct builder *b, enum step_kind kind, int32_t node)
+struct plan_step *builder_step(struct builder *b, enum step_kind kind, int32_t node)
 {
     struct plan_program *p = b->prog;
     if (p->n_steps == b->cap_steps) {
@@ -71,7 +96,8 @@ static struct plan_step *add_step(struct builder *b, enum step_kind kind, int32_
     s->ordinal = n->ordinal;
     s->attr = n->attr;
     s->out = n->out;
-    memcpy(s->in, n->in, sizeof s->in);
+    for (int i = 0; i < n->n_inputs || i < (n->op == OP_INPUT); i++)
+        s->in[i] = n->in[i];
     s->n_params = n->n_params;
     for (int i = 0; i < n->n_params; i++) {
         s->param[i] = b->g->params[n->param[i]].offset;
@@ -93,28 +119,17 @@ static void add_effect(int32_t *list, int32_t *n, int32_t buffer)
     list[(*n)++] = buffer;
 }
 
-static void reads(struct plan_step *s, int32_t buffer)
+void step_reads(struct plan_step *s, int32_t buffer)
 {
     add_effect(s->read, &s->n_reads, buffer);
 }
 
-static void writes(struct plan_step *s, int32_t buffer)
+void step_writes(struct plan_step *s, int32_t buffer)
 {
     add_effect(s->write, &s->n_writes, buffer);
 }
 
-/* What the builder must know of an operation beside op_infos. */
-static const struct {
-    bool saves_input;  /* backward reads x */
-    bool saves_output; /* backward reads y */
-    bool elementwise;  /* y may be written over x, dx over dy */
-} traits[OP_COUNT] = {
-    [OP_CONV2D] = {.saves_input = true},
-    [OP_LINEAR] = {.saves_input = true},
-    [OP_BATCH_NORM] = {.saves_input = true, .elementwise = true},
-    [OP_RELU] = {.saves_output = true, .elementwise = true},
-    [OP_DROPOUT] = {.elementwise = true},
-};
+/* ---- a program ---- */
 
 /* The operation gives its input back as it is: its node gets no step and shares the buffer. */
 static bool moves_nothing(const struct node *n, bool training)
@@ -128,216 +143,49 @@ static bool moves_nothing(const struct node *n, bool training)
     return s.rank < 3 || s.d[2] == 1 || s.d[0] * s.d[1] == 1;
 }
 
-static int32_t n_inputs(const struct node *n)
-{
-    return n->op == OP_INPUT ? 0 : op_infos[n->op].n_inputs;
-}
-
 static void survey(struct builder *b)
 {
     const struct graph *g = b->g;
     b->live[g->output] = true;
     for (int32_t i = g->output; i >= 0; i--)
-        for (int32_t j = 0; b->live[i] && j < n_inputs(&g->nodes[i]); j++)
+        for (int32_t j = 0; b->live[i] && j < g->nodes[i].n_inputs; j++)
             b->live[g->nodes[i].input[j]] = true;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
         b->value[i] = b->grad[i] = b->saved[i] = b->whole[i][0] = b->whole[i][1] = -1;
         b->root[i] = i;
         b->needs_grad[i] = n->n_params > 0;
-        for (int32_t j = 0; j < n_inputs(n); j++)
+        for (int32_t j = 0; j < n->n_inputs; j++)
             b->needs_grad[i] |= b->needs_grad[n->input[j]];
         if (n->op != OP_INPUT && moves_nothing(n, b->training))
             b->root[i] = b->root[n->input[0]];
         else
-            for (int32_t j = 0; b->live[i] && j < n_inputs(n); j++)
+            for (int32_t j = 0; b->live[i] && j < n->n_inputs; j++)
                 b->uses[b->root[n->input[j]]]++;
     }
     b->uses[b->root[g->output]]++; /* the loss reads it */
 }
 
-/* May `node` write its output over its input?  Only an element-wise operation, the only reader of
- * that value, when backward needs the value neither as the producer's output nor as its own input.
- */
-static bool in_place(const struct builder *b, int32_t node)
-{
-    const struct node *n = &b->g->nodes[node];
-    if (!traits[n->op].elementwise)
-        return false;
-    const int32_t from = b->root[n->input[0]];
-    const enum op_kind producer = b->g->nodes[from].op;
-    if (b->uses[from] != 1 || producer == OP_INPUT)
-        return false;
-    return !b->training || (!traits[producer].saves_output && !traits[n->op].saves_input);
-}
+/* By step kind; the others are shards'. */
+static const enum unit_kind units[] = {
+    [STEP_BACKWARD_PARAMS] = UNIT_PART,
+    [STEP_GRAD_SQUARES] = UNIT_CHUNK,
+    [STEP_GRAD_SCALE] = UNIT_ONE,
+    [STEP_UPDATE] = UNIT_CHUNK,
+};
 
-static void batch_norm_stats(struct builder *b, int32_t node, int32_t x, int32_t *partial)
+enum unit_kind plan_unit_of(enum step_kind kind)
 {
-    const struct shape in = b->g->nodes[node].in[0];
-    const size_t channels = (size_t)in.d[in.rank - 1];
-    *partial = add_buffer(b, BUFFER_SHARD, 2 * channels);
-    for (int i = 0; i < 2; i++)
-        b->whole[node][i] = add_buffer(b, BUFFER_SHARD, channels);
-    struct plan_step *s = add_step(b, STEP_BN_STATS, node);
-    s->x[0] = x;
-    s->partial = *partial;
-    reads(s, x);
-    writes(s, *partial);
-}
-
-static void forward_node(struct builder *b, int32_t node)
-{
-    const struct node *n = &b->g->nodes[node];
-    if (b->root[node] != node) {
-        b->value[node] = b->value[b->root[node]];
-        return;
-    }
-    const bool norm = n->op == OP_BATCH_NORM;
-    int32_t partial = -1;
-    if (norm && b->training)
-        batch_norm_stats(b, node, b->value[n->input[0]], &partial);
-    b->value[node] =
-        in_place(b, node) ? b->value[n->input[0]] : add_buffer(b, BUFFER_ROWS, shape_count(n->out));
-    if (n->op == OP_MAX_POOL2D && b->training && b->needs_grad[node])
-        b->saved[node] = add_buffer(b, BUFFER_ROWS, shape_count(n->out));
-
-    struct plan_step *s = add_step(b, norm ? STEP_BN_APPLY : STEP_FORWARD, node);
-    for (int32_t j = 0; j < n_inputs(n); j++) {
-        s->x[j] = b->value[n->input[j]];
-        reads(s, s->x[j]);
-    }
-    s->y = b->value[node];
-    s->saved = b->saved[node];
-    s->partial = partial;
-    s->whole[0] = b->whole[node][0];
-    s->whole[1] = b->whole[node][1];
-    s->reads_all_shards = partial >= 0;
-    reads(s, partial);
-    writes(s, s->y);
-    writes(s, s->saved);
-    writes(s, s->whole[0]);
-    writes(s, s->whole[1]);
-}
-
-static void gather(struct builder *b, int32_t node)
-{
-    struct plan_program *p = b->prog;
-    p->input = add_buffer(b, BUFFER_ROWS, shape_count(b->g->nodes[node].out));
-    p->target = add_buffer(b, BUFFER_ROWS, 1);
-    b->value[node] = p->input;
-    struct plan_step *s = add_step(b, STEP_GATHER, node);
-    s->y = p->input;
-    writes(s, p->input);
-    writes(s, p->target);
-}
-
-static void loss(struct builder *b)
-{
-    struct plan_program *p = b->prog;
-    const int32_t out = b->root[b->g->output];
-    const struct shape logits = b->g->nodes[b->g->output].out;
-    p->logits = b->value[out];
-    p->sums = add_buffer(b, BUFFER_SHARD, PLAN_SUMS_FLOATS);
-    if (b->training)
-        b->grad[out] = add_buffer(b, BUFFER_ROWS, shape_count(logits));
-    struct plan_step *s = add_step(b, STEP_LOSS, -1);
-    s->op = b->plan->task->loss;
-    s->in[0] = s->out = logits;
-    s->x[0] = p->logits;
-    s->dx[0] = b->grad[out];
-    s->partial = p->sums;
-    reads(s, p->logits);
-    reads(s, p->target);
-    writes(s, p->sums);
-    writes(s, s->dx[0]);
-}
-
-/* Buffers of the gradients a backward step of `node` hands on.  Over dy where the operation is
- * element-wise and the first to write that gradient: dy has no other reader. */
-static void place_dx(struct builder *b, struct plan_step *s, int32_t node, bool over_dy)
-{
-    const struct node *n = &b->g->nodes[node];
-    for (int32_t j = 0; j < n_inputs(n); j++) {
-        const int32_t from = b->root[n->input[j]];
-        if (!b->needs_grad[from])
-            continue;
-        if (b->grad[from] >= 0) {
-            s->accumulate_dx |= 1 << j;
-            reads(s, b->grad[from]);
-        } else {
-            b->grad[from] = over_dy ? s->dy : add_buffer(b, BUFFER_ROWS, shape_count(n->in[j]));
-        }
-        s->dx[j] = b->grad[from];
-        writes(s, s->dx[j]);
-    }
-}
-
-static void backward_batch_norm(struct builder *b, int32_t node)
-{
-    const struct node *n = &b->g->nodes[node];
-    const struct shape in = n->in[0];
-    const int32_t partial = add_buffer(b, BUFFER_SHARD, 2 * (size_t)in.d[in.rank - 1]);
-    const int n_steps = b->needs_grad[b->root[n->input[0]]] ? 2 : 1;
-    for (int i = 0; i < n_steps; i++) {
-        struct plan_step *s = add_step(b, i ? STEP_BN_BACK_APPLY : STEP_BN_BACK_REDUCE, node);
-        s->x[0] = b->value[n->input[0]];
-        s->dy = b->grad[node];
-        s->partial = partial;
-        s->whole[0] = b->whole[node][0];
-        s->whole[1] = b->whole[node][1];
-        reads(s, s->dy);
-        reads(s, s->x[0]);
-        reads(s, s->whole[0]);
-        reads(s, s->whole[1]);
-        if (i) {
-            reads(s, partial);
-            s->reads_all_shards = true;
-            place_dx(b, s, node, true);
-        } else {
-            writes(s, partial);
-        }
-    }
-}
-
-static void backward_node(struct builder *b, int32_t node)
-{
-    const struct node *n = &b->g->nodes[node];
-    if (n->op == OP_BATCH_NORM) {
-        backward_batch_norm(b, node);
-        return;
-    }
-    struct plan_step *s = add_step(b, STEP_BACKWARD, node);
-    s->dy = b->grad[node];
-    reads(s, s->dy);
-    for (int32_t j = 0; traits[n->op].saves_input && j < n_inputs(n); j++) {
-        s->x[j] = b->value[n->input[j]];
-        reads(s, s->x[j]);
-    }
-    if (traits[n->op].saves_output) {
-        s->y = b->value[node];
-        reads(s, s->y);
-    }
-    s->saved = b->saved[node];
-    reads(s, s->saved);
-    place_dx(b, s, node, traits[n->op].elementwise);
-}
-
-static void backward(struct builder *b)
-{
-    for (int32_t i = b->g->output; i >= 0; i--)
-        if (b->live[i] && b->root[i] == i && b->needs_grad[i])
-            backward_node(b, i);
-    struct plan_step *s = add_step(b, STEP_UPDATE, -1);
-    s->reads_all_shards = true;
+    return units[kind];
 }
 
 static void cut_stages(struct plan_program *p)
 {
     p->stages = xcalloc((size_t)p->n_steps, sizeof *p->stages);
     for (int32_t i = 0; i < p->n_steps; i++) {
-        if (i == 0 || p->steps[i].reads_all_shards)
-            p->stages[p->n_stages++] = (struct plan_stage){
-                .first_step = i, .unit = p->steps[i].kind == STEP_UPDATE ? UNIT_CHUNK : UNIT_SHARD};
+        const enum unit_kind unit = plan_unit_of(p->steps[i].kind);
+        if (i == 0 || p->steps[i].reads_all_shards || unit != p->stages[p->n_stages - 1].unit)
+            p->stages[p->n_stages++] = (struct plan_stage){.first_step = i, .unit = unit};
         p->stages[p->n_stages - 1].n_steps++;
     }
 }
@@ -350,6 +198,7 @@ static void build_program(const struct graph *g, const struct plan *plan, bool t
     b.live = xcalloc(n, sizeof *b.live);
     b.needs_grad = xcalloc(n, sizeof *b.needs_grad);
     b.whole = xcalloc(n, sizeof *b.whole);
+    b.begun = xcalloc((size_t)g->n_params, sizeof *b.begun);
     int32_t *const ints = xcalloc(5 * n, sizeof *ints);
     b.root = ints;
     b.uses = ints + n;
@@ -357,80 +206,153 @@ static void build_program(const struct graph *g, const struct plan *plan, bool t
     b.grad = ints + 3 * n;
     b.saved = ints + 4 * n;
     survey(&b);
-    for (int32_t i = 0; i <= g->output; i++) {
-        if (b.live[i] && g->nodes[i].op == OP_INPUT)
-            gather(&b, i);
-        else if (b.live[i])
-            forward_node(&b, i);
-    }
-    loss(&b);
+    builder_forward(&b);
     if (training)
-        backward(&b);
+        builder_backward(&b);
     cut_stages(prog);
     plan_place_buffers(plan, prog);
     free(ints);
+    free(b.begun);
     free(b.whole);
     free(b.needs_grad);
     free(b.live);
 }
 
-static bool check_request(const struct graph *g, int32_t batch, const struct task_info *task,
-                          struct error *err)
+/* ---- gradients ---- */
+
+/* By parameter: is its gradient one for the whole batch?  Large ones that only operations use which
+ * can give it by parts. */
+static bool *whole_params(const struct graph *g)
 {
-    const struct shape out = g->nodes[g->output].out;
-    int inputs = 0;
+    bool *whole = xcalloc((size_t)g->n_params, sizeof *whole);
+    for (int32_t p = 0; p < g->n_params; p++)
+        whole[p] = g->params[p].count >= PLAN_WHOLE_FLOATS;
     for (int32_t i = 0; i < g->n_nodes; i++)
-        inputs += g->nodes[i].op == OP_INPUT;
-    if (batch < 1)
-        return error_set(err, ERROR_USAGE, "batch size %d: it must be at least 1", (int)batch);
+        for (int32_t j = 0; j < g->nodes[i].n_params; j++)
+            if (j > 0 || !plan_traits[g->nodes[i].op].by_parts)
+                whole[g->nodes[i].param[j]] = false;
+    return whole;
+}
+
+/* Ranges of parameters of one kind, merged; no list at all where none is whole. */
+static void find_ranges(struct plan *plan, const struct graph *g)
+{
+    bool *whole = whole_params(g);
+    plan->grads = xcalloc((size_t)g->n_params + 1, sizeof *plan->grads);
+    bool any = false;
+    for (int32_t p = 0; p < g->n_params; p++) {
+        const size_t end = p + 1 < g->n_params ? g->params[p + 1].offset : g->param_floats;
+        struct plan_grad_range *last = &plan->grads[plan->n_grads];
+        if (plan->n_grads == 0 || last[-1].whole != whole[p])
+            *last = (struct plan_grad_range){.first = g->params[p].offset, .whole = whole[p]};
+        else
+            last--;
+        plan->n_grads = (int32_t)(last - plan->grads) + 1;
+        last->count = end - last->first;
+        any |= whole[p];
+    }
+    free(whole);
+    if (any)
+        return;
+    free(plan->grads);
+    plan->grads = NULL;
+    plan->n_grads = 0;
+}
+
+/* From shard_grads on: for each shard its part of all ranges that are not whole, then the whole
+ * ones.  Returns the end. */
+static size_t place_ranges(struct plan *plan)
+{
+    const size_t n_shards = (size_t)plan->n_shards;
+    size_t stride = plan->n_grads ? 0 : plan->param_floats, shard = 0;
+    for (int32_t i = 0; i < plan->n_grads; i++)
+        stride += plan->grads[i].whole ? 0 : plan->grads[i].count;
+    size_t end = plan->shard_grads + n_shards * stride;
+    for (int32_t i = 0; i < plan->n_grads; i++) {
+        struct plan_grad_range *r = &plan->grads[i];
+        r->offset = r->whole ? end : plan->shard_grads + shard;
+        r->stride = r->whole ? 0 : stride;
+        *(r->whole ? &end : &shard) += r->count;
+    }
+    return end;
+}
+
+bool plan_param_is_whole(const struct plan *plan, const struct param *p)
+{
+    for (int32_t i = 0; i < plan->n_grads; i++)
+        if (p->offset - plan->grads[i].first < plan->grads[i].count)
+            return plan->grads[i].whole;
+    return false;
+}
+
+/* ---- the plan ---- */
+
+static bool check_network(const struct graph *g, struct error *err)
+{
+    int inputs = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        inputs += n->op == OP_INPUT;
+        if (op_infos[n->op].is_planned)
+            return error_set(err, ERROR_USAGE,
+                             "layer '%s': this version of fugue cannot train %s yet", n->name,
+                             op_infos[n->op].name);
+    }
     if (inputs != 1)
         return error_set(err, ERROR_USAGE, "a network must have one input, this one has %d",
                          inputs);
     if (g->param_floats == 0)
         return error_set(err, ERROR_USAGE, "the network has no parameters: nothing to train");
-    if (out.rank != 1)
+    return true;
+}
+
+static bool check_output(const struct graph *g, const struct task_info *task, struct error *err)
+{
+    const struct shape out = g->nodes[g->output].out;
+    const bool tokens = task->target == TARGET_TOKENS;
+    if (out.rank != (tokens ? 2 : 1))
         return error_set(err, ERROR_USAGE,
-                         "the network's output has %d dimensions; task %s needs a vector a sample",
-                         (int)out.rank, task->name);
+                         "the network's output has %d dimensions; task %s needs a vector a %s",
+                         (int)out.rank, task->name, tokens ? "token" : "sample");
     if (task->target == TARGET_REAL && out.d[0] != 1)
         return error_set(err, ERROR_USAGE, "task %s needs 1 output, the network has %d", task->name,
                          (int)out.d[0]);
     return true;
 }
 
-struct plan *plan_build_sharded(const struct graph *g, int32_t batch, int32_t rows_per_shard,
-                                const struct task_info *task, enum optim_kind optim,
-                                int32_t n_slots, struct error *err)
+struct plan *plan_build(const struct graph *g, const struct plan_request *r, struct error *err)
 {
-    if (!check_request(g, batch, task, err))
+    if (r->batch < 1) {
+        error_set(err, ERROR_USAGE, "batch size %d: it must be at least 1", (int)r->batch);
         return NULL;
+    }
+    if (!check_network(g, err) || !check_output(g, r->task, err))
+        return NULL;
+    const struct shape out = g->nodes[g->output].out;
     struct plan *plan = xcalloc(1, sizeof *plan);
-    plan->batch = batch;
-    plan->rows_per_shard = rows_per_shard;
-    plan->n_shards = (batch + plan->rows_per_shard - 1) / plan->rows_per_shard;
+    plan->batch = r->batch;
+    plan->rows_per_shard =
+        r->rows_per_shard > 0 ? r->rows_per_shard
+                              : plan_rows_per_shard(graph_macs(g), multiplied_weights(g), r->batch);
+    plan->n_shards = (r->batch + plan->rows_per_shard - 1) / plan->rows_per_shard;
     plan->n_chunks = (int32_t)((g->param_floats + PLAN_CHUNK - 1) / PLAN_CHUNK);
-    plan->n_outputs = g->nodes[g->output].out.d[0];
-    plan->task = task;
-    plan->optim = optim;
-    plan->n_slots = n_slots;
+    plan->n_outputs = out.d[out.rank - 1];
+    plan->task = r->task;
+    plan->optim = r->optim;
+    plan->clips = r->clips;
+    plan->n_slots = r->n_slots;
     plan->param_floats = g->param_floats;
     plan->buffer_floats = g->buffer_floats;
-    plan->slice_floats = (size_t)(1 + n_slots) * g->param_floats + g->buffer_floats;
+    plan->slice_floats = (size_t)(1 + r->n_slots) * g->param_floats + g->buffer_floats;
+    find_ranges(plan, g);
     build_program(g, plan, true, &plan->train);
     build_program(g, plan, false, &plan->eval);
     plan->in = plan->train.steps[0].out;
     const size_t a = plan->train.lane_floats, c = plan->eval.lane_floats;
     plan->shard_grads = ((a > c ? a : c) + 15) / 16 * 16;
-    plan->lane_floats = plan->shard_grads + (size_t)plan->n_shards * g->param_floats;
+    plan->lane_floats = place_ranges(plan);
     plan->hash = plan_hash(plan);
     return plan;
-}
-
-struct plan *plan_build(const struct graph *g, int32_t batch, const struct task_info *task,
-                        enum optim_kind optim, int32_t n_slots, struct error *err)
-{
-    return plan_build_sharded(g, batch, plan_rows_per_shard(graph_macs(g), batch), task, optim,
-                              n_slots, err);
 }
 
 static void release_program(struct plan_program *p)
@@ -446,5 +368,6 @@ void plan_free(struct plan *plan)
         return;
     release_program(&plan->train);
     release_program(&plan->eval);
+    free(plan->grads);
     free(plan);
 }

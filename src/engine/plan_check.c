@@ -62,7 +62,7 @@ static bool check_stages(const struct check *c)
                     c->err, ERROR_INTERNAL,
                     "plan (%s): step %d (%s) reads all shards in the middle of stage %d", c->name,
                     (int)j, plan_step_name(p->steps[j].kind), (int)i);
-            if ((p->steps[j].kind == STEP_UPDATE) != (s->unit == UNIT_CHUNK))
+            if (plan_unit_of(p->steps[j].kind) != s->unit)
                 return error_set(c->err, ERROR_INTERNAL,
                                  "plan (%s): step %d (%s) has the wrong kind of unit", c->name,
                                  (int)j, plan_step_name(p->steps[j].kind));
@@ -74,31 +74,56 @@ static bool check_stages(const struct check *c)
     return true;
 }
 
+/* Do a write of shard s and an access of another shard to `buffer` meet? */
+static bool meets(const struct check *c, struct range mine, int32_t s, int32_t buffer, bool all)
+{
+    for (int32_t t = 0; t < c->plan->n_shards; t++)
+        if (t != s && overlap(mine, shard_range(c, buffer, t, all)))
+            return true;
+    return false;
+}
+
 /* Shard s at step i writes w; does any other shard at step j touch it? */
 static bool units_conflict(const struct check *c, int32_t w, int32_t s, int32_t j)
 {
     const struct plan_step *other = &c->prog->steps[j];
     const struct range mine = shard_range(c, w, s, false);
-    for (int32_t t = 0; t < c->plan->n_shards; t++) {
-        if (t == s)
-            continue;
-        for (int32_t k = 0; k < other->n_reads; k++)
-            if (overlap(mine, shard_range(c, other->read[k], t, other->reads_all_shards)))
-                return true;
-        for (int32_t k = 0; k < other->n_writes; k++)
-            if (overlap(mine, shard_range(c, other->write[k], t, false)))
-                return true;
-    }
+    for (int32_t k = 0; k < other->n_reads; k++)
+        if (meets(c, mine, s, other->read[k], other->reads_all_shards))
+            return true;
+    for (int32_t k = 0; k < other->n_writes; k++)
+        if (meets(c, mine, s, other->write[k], false))
+            return true;
     return false;
 }
 
+/* Memory of w and of something step j touches: only then do shards need a closer look. */
+static bool may_conflict(const struct check *c, int32_t w, int32_t j)
+{
+    const struct plan_step *other = &c->prog->steps[j];
+    const struct range mine = whole_range(c, w);
+    for (int32_t k = 0; k < other->n_reads; k++)
+        if (overlap(mine, whole_range(c, other->read[k])))
+            return true;
+    for (int32_t k = 0; k < other->n_writes; k++)
+        if (overlap(mine, whole_range(c, other->write[k])))
+            return true;
+    return false;
+}
+
+/* Units of other kinds than shards write gradients, parameters and what their own step declares:
+ * a part each. */
 static bool check_conflicts(const struct check *c)
 {
     const struct plan_program *p = c->prog;
     for (int32_t i = 0; i < p->n_steps; i++) {
         const struct plan_stage *stage = &p->stages[plan_stage_of(p, i)];
+        if (stage->unit != UNIT_SHARD)
+            continue;
         for (int32_t j = stage->first_step; j < stage->first_step + stage->n_steps; j++)
-            for (int32_t w = 0; w < p->steps[i].n_writes; w++)
+            for (int32_t w = 0; w < p->steps[i].n_writes; w++) {
+                if (!may_conflict(c, p->steps[i].write[w], j))
+                    continue;
                 for (int32_t s = 0; s < c->plan->n_shards; s++)
                     if (units_conflict(c, p->steps[i].write[w], s, j))
                         return error_set(
@@ -107,6 +132,7 @@ static bool check_conflicts(const struct check *c)
                             "shard may be using that memory in step %d (%s)",
                             c->name, (int)s, (int)i, plan_step_name(p->steps[i].kind),
                             (int)p->steps[i].write[w], (int)j, plan_step_name(p->steps[j].kind));
+            }
     }
     return true;
 }
@@ -188,8 +214,8 @@ static bool check_saved_values(const struct check *c)
     const struct plan_program *p = c->prog;
     for (int32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        const bool back = s->kind == STEP_BACKWARD || s->kind == STEP_BN_BACK_REDUCE ||
-                          s->kind == STEP_BN_BACK_APPLY;
+        const bool back = s->kind == STEP_BACKWARD || s->kind == STEP_BACKWARD_PARAMS ||
+                          s->kind == STEP_BN_BACK_REDUCE || s->kind == STEP_BN_BACK_APPLY;
         const int32_t f = back ? forward_step_of(p, s->node) : -1;
         if (back && f < 0)
             return error_set(c->err, ERROR_INTERNAL,
@@ -227,12 +253,87 @@ static bool check_parameters(const struct check *c)
     return true;
 }
 
-static bool check_program(const struct plan *plan, const struct plan_program *prog,
-                          const char *name, struct error *err)
+/* ---- gradients ---- */
+
+static const struct plan_grad_range *range_of(const struct plan *plan, size_t param)
 {
-    const struct check c = {plan, prog, name, err};
-    return check_stages(&c) && check_memory(&c) && check_reads(&c) && check_saved_values(&c) &&
-           check_conflicts(&c) && check_parameters(&c);
+    for (int32_t i = 0; i < plan->n_grads; i++)
+        if (param - plan->grads[i].first < plan->grads[i].count)
+            return &plan->grads[i];
+    return NULL;
+}
+
+static bool gives_gradient(const struct plan *plan, const struct plan_step *s, int32_t k)
+{
+    const struct plan_grad_range *r = range_of(plan, s->param[k]);
+    if (s->kind == STEP_BACKWARD_PARAMS)
+        return r && r->whole;
+    return (s->kind == STEP_BACKWARD || s->kind == STEP_BN_BACK_REDUCE) && !(r && r->whole);
+}
+
+/* The first step to give a parameter's gradient writes it, the others add; and there is one. */
+static bool check_givers(const struct check *c)
+{
+    const struct plan_program *p = c->prog;
+    bool *given = xcalloc(c->plan->param_floats, sizeof *given);
+    bool ok = true;
+    for (int32_t i = 0; ok && i < p->n_steps; i++)
+        for (int32_t k = 0; ok && k < p->steps[i].n_params; k++) {
+            const struct plan_step *s = &p->steps[i];
+            if (!gives_gradient(c->plan, s, k))
+                continue;
+            const bool adds = s->accumulate_grad >> k & 1;
+            if (adds != given[s->param[k]])
+                ok = error_set(c->err, ERROR_INTERNAL,
+                               "plan (%s): step %d (%s) %s the gradient at float %zu, which %s",
+                               c->name, (int)i, plan_step_name(s->kind),
+                               adds ? "adds to" : "writes over", s->param[k],
+                               adds ? "nothing has begun" : "an earlier step has begun");
+            given[s->param[k]] = true;
+        }
+    for (int32_t i = 0; ok && i < p->n_steps; i++)
+        for (int32_t k = 0; ok && k < p->steps[i].n_params; k++)
+            if (!given[p->steps[i].param[k]])
+                ok = error_set(c->err, ERROR_INTERNAL,
+                               "plan (%s): nothing gives the gradient of parameter %d of step %d",
+                               c->name, (int)k, (int)i);
+    free(given);
+    return ok;
+}
+
+/* Ranges cover the parameters in order; their memory lies apart, between the buffers and the end of
+ * the lane. */
+static bool check_ranges(const struct plan *plan, struct error *err)
+{
+    const size_t n_shards = (size_t)plan->n_shards;
+    size_t next = 0, needed = plan->n_grads ? 0 : n_shards * plan->param_floats;
+    for (int32_t i = 0; i < plan->n_grads; i++) {
+        const struct plan_grad_range *r = &plan->grads[i];
+        const size_t end = r->offset + (r->whole ? 0 : (n_shards - 1) * r->stride) + r->count;
+        if (r->first != next || r->offset < plan->shard_grads || end > plan->lane_floats ||
+            (!r->whole && r->stride < r->count))
+            return error_set(err, ERROR_INTERNAL, "plan: gradient range %d does not fit", (int)i);
+        next += r->count;
+        needed += (r->whole ? 1 : n_shards) * r->count;
+        for (int32_t j = 0; j < i; j++) {
+            const struct plan_grad_range *o = &plan->grads[j];
+            if (r->offset < o->offset + o->count && o->offset < r->offset + r->count)
+                return error_set(err, ERROR_INTERNAL, "plan: gradient ranges %d and %d overlap",
+                                 (int)j, (int)i);
+        }
+    }
+    if (plan->n_grads && next != plan->param_floats)
+        return error_set(err, ERROR_INTERNAL, "plan: gradient ranges cover %zu of %zu floats", next,
+                         plan->param_floats);
+    if (plan->shard_grads + needed > plan->lane_floats)
+        return error_set(err, ERROR_INTERNAL, "plan: shard gradients end outside the lane");
+    return true;
+}
+
+static bool check_program(const struct check *c)
+{
+    return check_stages(c) && check_memory(c) && check_reads(c) && check_saved_values(c) &&
+           check_conflicts(c) && check_parameters(c);
 }
 
 bool plan_check(const struct plan *plan, struct error *err)
@@ -241,9 +342,7 @@ bool plan_check(const struct plan *plan, struct error *err)
     if (covered < plan->batch || covered - plan->rows_per_shard >= plan->batch)
         return error_set(err, ERROR_INTERNAL, "plan: %d shards of %d rows for a batch of %d",
                          (int)plan->n_shards, (int)plan->rows_per_shard, (int)plan->batch);
-    const size_t grads = (size_t)plan->n_shards * plan->param_floats;
-    if (plan->shard_grads + grads > plan->lane_floats)
-        return error_set(err, ERROR_INTERNAL, "plan: shard gradients end outside the lane");
-    return check_program(plan, &plan->train, "train", err) &&
-           check_program(plan, &plan->eval, "eval", err);
+    const struct check train = {plan, &plan->train, "train", err};
+    return check_ranges(plan, err) && check_program(&train) && check_givers(&train) &&
+           check_program(&(struct check){plan, &plan->eval, "eval", err});
 }

@@ -41,6 +41,7 @@ static void mix_step(uint64_t *h, const struct plan_step *s)
     for (int i = 0; i < OP_MAX_INPUTS; i++)
         mix_int(h, s->dx[i] >= 0);
     mix_int(h, s->accumulate_dx);
+    mix_int(h, s->accumulate_grad);
     for (int i = 0; i < s->n_params; i++) {
         mix_int(h, (int64_t)s->param[i]);
         mix_int(h, (int64_t)s->param_count[i]);
@@ -49,13 +50,19 @@ static void mix_step(uint64_t *h, const struct plan_step *s)
         mix_int(h, (int64_t)s->buffer[i]);
 }
 
+static bool clips(const struct plan_step *s)
+{
+    return s->kind == STEP_GRAD_SQUARES || s->kind == STEP_GRAD_SCALE;
+}
+
 static void mix_program(uint64_t *h, const struct plan_program *p)
 {
-    mix_int(h, p->n_steps);
     for (int32_t i = 0; i < p->n_steps; i++)
-        mix_step(h, &p->steps[i]);
+        if (!clips(&p->steps[i]))
+            mix_step(h, &p->steps[i]);
     for (int32_t i = 0; i < p->n_stages; i++)
-        mix_int(h, p->stages[i].first_step);
+        if (!clips(&p->steps[p->stages[i].first_step]))
+            mix_int(h, p->stages[i].n_steps);
 }
 
 uint64_t plan_hash(const struct plan *plan)
@@ -72,6 +79,10 @@ uint64_t plan_hash(const struct plan *plan)
     mix_int(&h, (int64_t)plan->buffer_floats);
     mix(&h, plan->task->name, strlen(plan->task->name));
     mix_shape(&h, &plan->in);
+    for (int32_t i = 0; i < plan->n_grads; i++) {
+        mix_int(&h, (int64_t)plan->grads[i].count);
+        mix_int(&h, plan->grads[i].whole);
+    }
     mix_program(&h, &plan->train);
     mix_program(&h, &plan->eval);
     return h;

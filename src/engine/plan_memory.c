@@ -57,7 +57,22 @@ static void find_live_ranges(struct plan_program *prog)
 
 enum sharing { SHARE_NEVER, SHARE_EXACTLY, SHARE_FREELY };
 
-static enum sharing may_share(const struct plan_program *prog, const struct plan_buffer *a,
+struct placing {
+    const struct plan *plan;
+    struct plan_program *prog;
+    int32_t *stage_of;      /* by step */
+    int32_t *order;         /* buffers, largest first; those placed come first */
+    int32_t n_placed;       /* the first of order[] */
+    struct blocker *blocks; /* room for one a buffer */
+};
+
+/* A placed buffer in the way of the one being placed. */
+struct blocker {
+    size_t begin, end;
+    bool exactly; /* not in the way at exactly its offset */
+};
+
+static enum sharing may_share(const struct placing *p, const struct plan_buffer *a,
                               const struct plan_buffer *b)
 {
     if (a->first_step > b->first_step) {
@@ -67,48 +82,71 @@ static enum sharing may_share(const struct plan_program *prog, const struct plan
     }
     if (b->first_step <= a->last_step)
         return SHARE_NEVER;
-    if (plan_stage_of(prog, a->last_step) < plan_stage_of(prog, b->first_step))
+    if (p->stage_of[a->last_step] < p->stage_of[b->first_step])
         return SHARE_FREELY;
     const bool same_rows =
         a->kind == BUFFER_ROWS && b->kind == BUFFER_ROWS && a->floats == b->floats;
     return same_rows ? SHARE_EXACTLY : SHARE_NEVER;
 }
 
-struct placing {
-    const struct plan *plan;
-    struct plan_program *prog;
-    int32_t *order; /* buffers, largest first */
-    int32_t n_placed;
-};
-
-static bool fits(const struct placing *p, const struct plan_buffer *b, size_t offset)
+static int by_begin(const void *x, const void *y)
 {
-    const size_t size = plan_buffer_size(p->plan, b);
+    const struct blocker *a = x, *b = y;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+/* All blockers of b, in order of where they begin. */
+static int32_t find_blockers(const struct placing *p, const struct plan_buffer *b)
+{
+    int32_t n = 0;
     for (int32_t i = 0; i < p->n_placed; i++) {
         const struct plan_buffer *o = &p->prog->buffers[p->order[i]];
-        if (offset >= o->offset + plan_buffer_size(p->plan, o) || o->offset >= offset + size)
+        const enum sharing sharing = may_share(p, b, o);
+        if (sharing == SHARE_FREELY)
             continue;
-        const enum sharing sharing = may_share(p->prog, b, o);
-        if (sharing == SHARE_NEVER || (sharing == SHARE_EXACTLY && offset != o->offset))
-            return false;
+        p->blocks[n++] = (struct blocker){.begin = o->offset,
+                                          .end = o->offset + plan_buffer_size(p->plan, o),
+                                          .exactly = sharing == SHARE_EXACTLY};
     }
+    qsort(p->blocks, (size_t)n, sizeof *p->blocks, by_begin);
+    return n;
+}
+
+static bool fits(const struct placing *p, int32_t n, size_t offset, size_t size)
+{
+    for (int32_t i = 0; i < n && p->blocks[i].begin < offset + size; i++)
+        if (offset < p->blocks[i].end && !(p->blocks[i].exactly && p->blocks[i].begin == offset))
+            return false;
     return true;
 }
 
-/* The lowest offset that fits: 0, or where a placed buffer begins or ends. */
-static size_t lowest_fit(const struct placing *p, const struct plan_buffer *b)
+/* The lowest offset that fits: in the first gap that is wide enough, or at exactly the place of a
+ * blocker below it. */
+static size_t lowest_fit(const struct placing *p, int32_t n, size_t size)
 {
-    size_t best = SIZE_MAX;
-    if (fits(p, b, 0))
-        return 0;
-    for (int32_t i = 0; i < p->n_placed; i++) {
-        const struct plan_buffer *o = &p->prog->buffers[p->order[i]];
-        const size_t ends[2] = {o->offset, o->offset + plan_buffer_size(p->plan, o)};
-        for (int e = 0; e < 2; e++)
-            if (ends[e] < best && fits(p, b, ends[e]))
-                best = ends[e];
+    size_t gap = 0;
+    for (int32_t i = 0; i < n && p->blocks[i].begin < gap + size; i++)
+        if (p->blocks[i].end > gap)
+            gap = p->blocks[i].end;
+    for (int32_t i = 0; i < n && p->blocks[i].begin < gap; i++)
+        if (p->blocks[i].exactly && fits(p, n, p->blocks[i].begin, size))
+            return p->blocks[i].begin;
+    return gap;
+}
+
+static void sort_by_size(struct placing *p)
+{
+    for (int32_t i = 0; i < p->prog->n_buffers; i++) {
+        const size_t size = plan_buffer_size(p->plan, &p->prog->buffers[i]);
+        int32_t at = i;
+        for (; at > 0; at--) {
+            const struct plan_buffer *before = &p->prog->buffers[p->order[at - 1]];
+            if (plan_buffer_size(p->plan, before) >= size)
+                break;
+            p->order[at] = p->order[at - 1];
+        }
+        p->order[at] = i;
     }
-    return best; /* found: behind all others is always free */
 }
 
 void plan_place_buffers(const struct plan *plan, struct plan_program *prog)
@@ -116,20 +154,21 @@ void plan_place_buffers(const struct plan *plan, struct plan_program *prog)
     find_live_ranges(prog);
     struct placing p = {.plan = plan, .prog = prog};
     p.order = xcalloc((size_t)prog->n_buffers, sizeof *p.order);
-    for (int32_t i = 0; i < prog->n_buffers; i++) {
-        const size_t size = plan_buffer_size(plan, &prog->buffers[i]);
-        int32_t at = i;
-        for (; at > 0 && plan_buffer_size(plan, &prog->buffers[p.order[at - 1]]) < size; at--)
-            p.order[at] = p.order[at - 1];
-        p.order[at] = i;
-    }
+    p.blocks = xcalloc((size_t)prog->n_buffers, sizeof *p.blocks);
+    p.stage_of = xcalloc((size_t)prog->n_steps, sizeof *p.stage_of);
+    for (int32_t i = 0; i < prog->n_stages; i++)
+        for (int32_t j = 0; j < prog->stages[i].n_steps; j++)
+            p.stage_of[prog->stages[i].first_step + j] = i;
+    sort_by_size(&p);
     prog->lane_floats = 0;
     for (; p.n_placed < prog->n_buffers; p.n_placed++) {
         struct plan_buffer *b = &prog->buffers[p.order[p.n_placed]];
-        b->offset = lowest_fit(&p, b);
-        const size_t end = b->offset + plan_buffer_size(plan, b);
-        if (end > prog->lane_floats)
-            prog->lane_floats = end;
+        const size_t size = plan_buffer_size(plan, b);
+        b->offset = lowest_fit(&p, find_blockers(&p, b), size);
+        if (b->offset + size > prog->lane_floats)
+            prog->lane_floats = b->offset + size;
     }
+    free(p.stage_of);
+    free(p.blocks);
     free(p.order);
 }

@@ -71,6 +71,7 @@ bool train_next(void *ctx, struct pass *pass)
         pass->first_update = m->updates + 1;
         pass->optim = m->spec.optim;
         pass->optim.lr = lr_of_epoch(m, epoch);
+        pass->clip_grad_norm = m->spec.clip_grad_norm;
     }
     m->pass_start_s = clock_now_s();
     return true;

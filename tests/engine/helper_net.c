@@ -5,7 +5,12 @@ void net_open(struct net *n, struct graph *g, const char *task, int batch, int r
 {
     struct error err = ERROR_INIT;
     n->g = g;
-    n->plan = plan_build_sharded(g, batch, rows_per_shard, task_find(task), OPTIM_SGD, 1, &err);
+    const struct plan_request request = {.batch = batch,
+                                         .rows_per_shard = rows_per_shard,
+                                         .task = task_find(task),
+                                         .optim = OPTIM_SGD,
+                                         .n_slots = 1};
+    n->plan = plan_build(g, &request, &err);
     if (!n->plan || !plan_check(n->plan, &err))
         fail_msg("%s", err.text);
     n->device = backend_cpu.open(threads, &err);

@@ -11,6 +11,14 @@
 
 #include <cmocka.h>
 
+static struct plan *build(const struct graph *g, int batch, const char *task, enum optim_kind optim,
+                          int n_slots, struct error *err)
+{
+    const struct plan_request request = {
+        .batch = batch, .task = task_find(task), .optim = optim, .n_slots = n_slots};
+    return plan_build(g, &request, err);
+}
+
 static struct plan *make(const char *model, struct shape in, int n_outputs, int batch)
 {
     struct error err = ERROR_INIT;
@@ -18,7 +26,7 @@ static struct plan *make(const char *model, struct shape in, int n_outputs, int 
     if (!g)
         fail_msg("%s", err.text);
     const char *task = n_outputs == 1 ? "regression" : "classification";
-    struct plan *p = plan_build(g, batch, task_find(task), OPTIM_ADAM, 2, &err);
+    struct plan *p = build(g, batch, task, OPTIM_ADAM, 2, &err);
     graph_free(g);
     if (!p)
         fail_msg("%s", err.text);
@@ -112,13 +120,20 @@ static void test_shard_rule(void **state)
 {
     (void)state;
     static const struct {
-        double macs;
+        double macs, weights;
         int32_t batch, rows;
-    } cases[] = {{9280, 256, 64},      {9280, 64, 64},  {9280, 50, 50}, {9280, 1, 1},
-                 {9280, 100000, 6256}, {337000, 64, 8}, {337000, 7, 7}, {337000, 129, 16},
-                 {0, 32, 32},          {1e9, 300, 24}};
+    } cases[] = {
+        {9280, 9280, 256, 64},  {9280, 9280, 64, 64},       {9280, 9280, 50, 50},
+        {9280, 9280, 1, 1},     {9280, 9280, 100000, 6256}, {337000, 38000, 64, 8},
+        {337000, 38000, 7, 7},  {337000, 38000, 129, 16},   {0, 0, 32, 32},
+        {1e9, 0, 300, 24},      {1e9, 1e8, 8, 4}, /* 4 rows use each weight 40 times */
+        {1e9, 1e6, 8, 1},                         /* one row is enough work */
+        {1e9, 1e6, 40, 3},                        /* least number for 16 shards, below 8 as it is */
+        {111e6, 11e6, 128, 8},                    /* resnet18 at 32x32 */
+        {313e6, 138e6, 128, 16}                   /* vgg16 at 32x32: large weights, long shards */
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const int32_t rows = plan_rows_per_shard(cases[i].macs, cases[i].batch);
+        const int32_t rows = plan_rows_per_shard(cases[i].macs, cases[i].weights, cases[i].batch);
         assert_int_equal(rows, cases[i].rows);
         assert_true((cases[i].batch + rows - 1) / rows <= PLAN_MAX_SHARDS);
     }
@@ -155,9 +170,9 @@ static void test_hash(void **state)
     assert_true(a->hash != b->hash);
     plan_free(b);
     struct graph *g = model_build("mlp", shape_vector(8), 1, &err);
-    b = plan_build(g, 256, task_find("regression"), OPTIM_SGD, 0, &err);
+    b = build(g, 256, "regression", OPTIM_SGD, 0, &err);
     assert_true(a->hash != b->hash);
-    struct plan *c = plan_build(g, 256, task_find("regression"), OPTIM_SGD, 1, &err);
+    struct plan *c = build(g, 256, "regression", OPTIM_SGD, 1, &err);
     assert_true(b->hash == c->hash); /* a neighbour's momentum slot changes no bit */
     plan_free(c);
     plan_free(b);
@@ -170,14 +185,14 @@ static void test_refusals(void **state)
     (void)state;
     struct error err = ERROR_INIT;
     struct graph *g = model_build("mlp", shape_vector(8), 3, &err);
-    assert_null(plan_build(g, 16, task_find("regression"), OPTIM_SGD, 0, &err));
+    assert_null(build(g, 16, "regression", OPTIM_SGD, 0, &err));
     assert_non_null(strstr(err.text, "needs 1 output, the network has 3"));
-    assert_null(plan_build(g, 0, task_find("classification"), OPTIM_SGD, 0, &err));
+    assert_null(build(g, 0, "classification", OPTIM_SGD, 0, &err));
     assert_non_null(strstr(err.text, "batch size 0"));
     graph_free(g);
     g = graph_new();
     assert_true(graph_finish(g, graph_relu(g, graph_input(g, shape_vector(4))), &err));
-    assert_null(plan_build(g, 8, task_find("classification"), OPTIM_SGD, 0, &err));
+    assert_null(build(g, 8, "classification", OPTIM_SGD, 0, &err));
     assert_non_null(strstr(err.text, "no parameters"));
     graph_free(g);
 }
@@ -196,7 +211,7 @@ static void test_in_place(void **state)
     x = graph_dropout(g, x, 0.5);
     x = graph_linear(g, "b", x, 3);
     assert_true(graph_finish(g, x, &err));
-    struct plan *p = plan_build(g, 8, task_find("classification"), OPTIM_SGD, 0, &err);
+    struct plan *p = build(g, 8, "classification", OPTIM_SGD, 0, &err);
     assert_non_null(p);
     assert_true(plan_check(p, &err));
     const struct plan_step *s = p->train.steps;
@@ -220,7 +235,7 @@ static void test_first_layers(void **state)
     x = graph_flatten(g, x);
     x = graph_linear(g, "fc", x, 3);
     assert_true(graph_finish(g, x, &err));
-    struct plan *p = plan_build(g, 8, task_find("classification"), OPTIM_SGD, 0, &err);
+    struct plan *p = build(g, 8, "classification", OPTIM_SGD, 0, &err);
     assert_non_null(p);
     assert_true(plan_check(p, &err));
     check_programs(p,
