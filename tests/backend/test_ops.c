@@ -103,6 +103,8 @@ static const struct op_case cases[] = {
     {OP_CROSS_ENTROPY, {0}, VECTOR(1), 3, 2, 3, .seed = 61},
     {OP_CROSS_ENTROPY, {0}, VECTOR(100), 5, 2, 5, .seed = 62},
     {OP_MSE, {0}, VECTOR(1), 11, 4, 9, .seed = 63},
+    /* Images so large that a shard is done one after another. */
+    {OP_CONV2D, CONV(2, 2, 1, 1, 1, 1, 1), IMAGE(30, 30, 20), 3, 3, 3, .seed = 70},
 };
 #define N_CASES (sizeof cases / sizeof *cases)
 

@@ -206,6 +206,50 @@ static void test_sets_agree(void **state)
     }
 }
 
+/* One training pass of `rows` rows on a new device, from and to `state`. */
+static void one_pass(const struct plan *plan, struct backend_bucket *b, struct backend_device *dev,
+                     int64_t rows, int64_t first_update, struct outcome *state)
+{
+    struct error err = ERROR_INIT;
+    struct model m;
+    model_init(&m, 0, rows);
+    m.pass.first_update = first_update;
+    struct model_run run = {b, 0, &m, next_pass, pass_done, remaining}, *list[] = {&run};
+    backend_cpu.model_write(b, 0, state->params, state->slots, state->buffers);
+    assert_true(backend_cpu.run(dev, list, 1, NULL, &err));
+    backend_cpu.model_read(b, 0, state->params, state->slots, state->buffers);
+    memcpy(state->train, m.train, sizeof state->train);
+    assert_int_equal(m.train[0].n, rows);
+    assert_int_equal(plan->rows_per_shard, 8);
+}
+
+/* Shards that have no rows in a partial batch add nothing, whatever an earlier batch left there:
+ * the same as with a plan that has only the shards in use. */
+static void test_partial_batch(void **state)
+{
+    (void)state;
+    static struct hand_plan wide, narrow;
+    static struct outcome a, b;
+    struct error err = ERROR_INIT;
+    hand_plan_init(&wide, 64, 8);
+    hand_plan_init(&narrow, 24, 8);
+    for (size_t p = 0; p < wide.plan.param_floats; p++)
+        a.params[p] = 0.3f * draw(20, (uint32_t)p);
+    for (int p = 32; p < 64; p++)
+        a.buffers[p] = 1.0f;
+    struct backend_device *dev = backend_cpu.open(2, &err);
+    struct backend_bucket *first = backend_cpu.bucket_new(dev, &wide.plan, 1, &err);
+    struct backend_bucket *second = backend_cpu.bucket_new(dev, &narrow.plan, 1, &err);
+    one_pass(&wide.plan, first, dev, 64, 1, &a);
+    b = a;
+    one_pass(&wide.plan, first, dev, 20, 2, &a);
+    one_pass(&narrow.plan, second, dev, 20, 2, &b);
+    check_same(&a, &b, "a partial batch");
+    backend_cpu.bucket_free(first);
+    backend_cpu.bucket_free(second);
+    backend_cpu.close(dev);
+}
+
 /* Padding between parameters stays zero under training. */
 static void test_padding(void **state)
 {
@@ -344,8 +388,9 @@ int main(void)
     fill_source();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_company), cmocka_unit_test(test_sets_agree),
-        cmocka_unit_test(test_padding), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_tick),    cmocka_unit_test(test_device),
+        cmocka_unit_test(test_padding), cmocka_unit_test(test_partial_batch),
+        cmocka_unit_test(test_stop),    cmocka_unit_test(test_tick),
+        cmocka_unit_test(test_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
