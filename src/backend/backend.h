@@ -17,13 +17,13 @@ enum source_type { SOURCE_U8, SOURCE_F32, SOURCE_I32 };
 struct source {
     enum source_type type;
     const void *x;
-    size_t sample_count;   /* elements a sample */
+    size_t sample_count; /* elements a sample */
     struct shape shape;
     float divisor;
-    const int32_t *label;  /* TARGET_CLASS; TARGET_TOKENS: label_count a sample */
-    int32_t label_count;   /* TARGET_TOKENS: L; else 0 or 1 */
-    const float *value;    /* TARGET_REAL */
-    bool crop_flip;        /* data/dataset.h: AUGMENT_CROP_FLIP, applied in training passes */
+    const int32_t *label; /* TARGET_CLASS; TARGET_TOKENS: label_count a sample */
+    int32_t label_count;  /* TARGET_TOKENS: L; else 0 or 1 */
+    const float *value;   /* TARGET_REAL */
+    bool crop_flip;       /* data/dataset.h: AUGMENT_CROP_FLIP, applied in training passes */
 };
 
 enum pass_kind { PASS_TRAIN, PASS_EVAL };
@@ -32,14 +32,14 @@ enum pass_kind { PASS_TRAIN, PASS_EVAL };
 struct pass {
     enum pass_kind kind;
     const struct source *source;
-    const uint32_t *rows;      /* sample ids in order; lives until done() */
+    const uint32_t *rows; /* sample ids in order; lives until done() */
     int64_t n_rows;
-    uint64_t seed;             /* the job's */
-    uint32_t epoch;            /* from 1: counter of augmentation and dropout */
-    int64_t first_update;      /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
-    struct optim_args optim;   /* PASS_TRAIN */
-    double clip_grad_norm;     /* PASS_TRAIN: limit of the global norm of the gradients; 0: none.  Plans
-                                  that clip only */
+    uint64_t seed;           /* the job's */
+    uint32_t epoch;          /* from 1: counter of augmentation and dropout */
+    int64_t first_update;    /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
+    struct optim_args optim; /* PASS_TRAIN */
+    double clip_grad_norm; /* PASS_TRAIN: limit of the global norm of the gradients; 0: none.  Plans
+                              that clip only */
 };
 
 struct pass_result {
@@ -52,7 +52,7 @@ struct pass_result {
 /* A model of a bucket as the backend sees it. */
 struct model_run {
     struct backend_bucket *bucket;
-    int32_t k;   /* slice of the bucket */
+    int32_t k; /* slice of the bucket */
     void *ctx;
     /* Fills the next pass; false when this model has none left.  Called from the backend's threads,
      * for one model never twice at once. */

@@ -41,8 +41,8 @@ enum buffer_kind {
 
 struct plan_buffer {
     enum buffer_kind kind;
-    size_t floats;            /* per row, per shard or per lane, rounded up to 16 where not rows */
-    size_t offset;            /* floats from the start of the lane; assigned by liveness */
+    size_t floats; /* per row, per shard or per lane, rounded up to 16 where not rows */
+    size_t offset; /* floats from the start of the lane; assigned by liveness */
     int32_t first_step, last_step; /* live range within the program */
 };
 
@@ -100,17 +100,16 @@ enum step_kind {
  *   UPDATE          the whole parameter block, one step a program.  x[0] (where >= 0): GRAD_SCALE's
  *                   factor, which every added-up gradient is multiplied by
  * GRAD_SQUARES and GRAD_SCALE are in plans that clip only (some model of the bucket does).
- * In place beside relu and dropout: y may be x[0] for all element-wise operations of one input, add,
- * and positions (where no one else needs x[0]); dx[0] may be dy for the same, multiply included,
- * but not where both inputs are one value.
- * in[i].rank is 0 from the node's number of inputs on.
- * Gradients of a parameter are overwritten by the first backward step that names it in the program
- * and added to by later ones (accumulate_grad): tied and shared weights.
+ * In place beside relu and dropout: y may be x[0] for all element-wise operations of one input,
+ * add, and positions (where no one else needs x[0]); dx[0] may be dy for the same, multiply
+ * included, but not where both inputs are one value. in[i].rank is 0 from the node's number of
+ * inputs on. Gradients of a parameter are overwritten by the first backward step that names it in
+ * the program and added to by later ones (accumulate_grad): tied and shared weights.
  *
  * Large tensors.  n_shards copies of the gradient of a large tensor cost more than they save: VGG's
- * first linear layer has 103 M weights, XLM-R's table 192 M, and a ResNet would spend as long adding
- * shards as multiplying.  For these the plan has one gradient for the whole batch (`whole`), computed
- * by BACKWARD_PARAMS steps in stages of UNIT_PART: unit p does part p of PLAN_PARTS, rows
+ * first linear layer has 103 M weights, XLM-R's table 192 M, and a ResNet would spend as long
+ * adding shards as multiplying.  For these the plan has one gradient for the whole batch (`whole`),
+ * computed by BACKWARD_PARAMS steps in stages of UNIT_PART: unit p does part p of PLAN_PARTS, rows
  * [R p / PLAN_PARTS, R (p + 1) / PLAN_PARTS) of the tensor's R rows in memory (linear: inputs;
  * conv2d: taps x inputs; tables: ids), over all valid rows of the batch at once.  So no shard waits
  * for another's memory, bits do not depend on parts, and products are as long as the batch.
@@ -118,32 +117,32 @@ enum step_kind {
  * two that share a tensor: same rows, same unit, in order).  Biases stay with BACKWARD. */
 #define PLAN_SUMS_FLOATS 16 /* room of a struct pass_sums in a BUFFER_SHARD */
 
-#define STEP_MAX_READS 8
+#define STEP_MAX_READS  8
 #define STEP_MAX_WRITES 6
 
 struct plan_step {
     enum step_kind kind;
     enum op_kind op;
-    int32_t node;                 /* graph node, for messages; -1 */
-    int32_t ordinal;              /* the node's ordinal: dropout counter */
+    int32_t node;    /* graph node, for messages; -1 */
+    int32_t ordinal; /* the node's ordinal: dropout counter */
     struct op_attr attr;
     struct shape in[OP_MAX_INPUTS], out;
     /* Buffer indices, -1 where there is none. */
-    int32_t x[OP_MAX_INPUTS], y;  /* values */
+    int32_t x[OP_MAX_INPUTS], y;   /* values */
     int32_t dx[OP_MAX_INPUTS], dy; /* gradients; dx -1: nobody needs it */
-    int32_t accumulate_dx;        /* bit i: add to dx[i] instead of overwriting (a value used twice) */
-    int32_t saved;                /* BUFFER_ROWS kept for backward (max-pool argmax, as int32) */
-    int32_t partial;              /* BUFFER_SHARD statistics of batch norm / sums of the loss */
-    int32_t whole[2];             /* BUFFER_SHARD copies of the combined batch norm mean, inv_std */
+    int32_t accumulate_dx; /* bit i: add to dx[i] instead of overwriting (a value used twice) */
+    int32_t saved;         /* BUFFER_ROWS kept for backward (max-pool argmax, as int32) */
+    int32_t partial;       /* BUFFER_SHARD statistics of batch norm / sums of the loss */
+    int32_t whole[2];      /* BUFFER_SHARD copies of the combined batch norm mean, inv_std */
     /* Offsets into the model's parameter and buffer blocks, counts in floats. */
     size_t param[OP_MAX_PARAMS], param_count[OP_MAX_PARAMS];
     int32_t n_params;
-    int32_t accumulate_grad;      /* bit i: add to the gradient of parameter i */
+    int32_t accumulate_grad; /* bit i: add to the gradient of parameter i */
     size_t buffer[OP_MAX_BUFFERS];
     int32_t n_buffers;
     /* Declared effects, for order, fusion and the conflict check. */
     int32_t read[STEP_MAX_READS], n_reads, write[STEP_MAX_WRITES], n_writes;
-    bool reads_all_shards;        /* reads other shards' BUFFER_SHARD parts: starts a stage */
+    bool reads_all_shards; /* reads other shards' BUFFER_SHARD parts: starts a stage */
 };
 
 enum unit_kind { UNIT_SHARD, UNIT_CHUNK, UNIT_PART, UNIT_ONE };
@@ -173,7 +172,7 @@ struct plan_program {
     int32_t n_stages;
     struct plan_buffer *buffers;
     int32_t n_buffers;
-    size_t lane_floats; /* without shard gradients */
+    size_t lane_floats;          /* without shard gradients */
     int32_t input, target, sums; /* buffers: batch input, targets, per-shard pass_sums */
     int32_t logits;
 };
@@ -184,17 +183,17 @@ struct plan {
     int32_t n_outputs;
     const struct task_info *task;
     enum optim_kind optim;
-    bool clips;                          /* programs have GRAD_SQUARES and GRAD_SCALE */
-    int32_t n_slots;                     /* optimiser slots a model */
-    size_t param_floats, buffer_floats;  /* P and R */
-    size_t slice_floats;                 /* (1 + n_slots) P + R */
-    size_t lane_floats;                  /* max over programs + n_shards x P */
-    size_t shard_grads;                  /* offset of gradients in the lane */
+    bool clips;                         /* programs have GRAD_SQUARES and GRAD_SCALE */
+    int32_t n_slots;                    /* optimiser slots a model */
+    size_t param_floats, buffer_floats; /* P and R */
+    size_t slice_floats;                /* (1 + n_slots) P + R */
+    size_t lane_floats;                 /* max over programs + n_shards x P */
+    size_t shard_grads;                 /* offset of gradients in the lane */
     /* n_grads 0: one range, all of P, n_shards x P from shard_grads on. */
     struct plan_grad_range *grads;
     int32_t n_grads;
     struct plan_program train, eval;
-    uint64_t hash;                       /* of everything above: the plan_hash column */
+    uint64_t hash; /* of everything above: the plan_hash column */
 };
 
 #endif
