@@ -85,4 +85,13 @@ OPTIM_FUNC float optim_adam(const struct optim_step *s, float p, float g, float 
     return p - s->step_size * (*m / (sqrtf(second) / s->bias2_sqrt + s->eps));
 }
 
+/* torch.nn.utils.clip_grad_norm_: what every gradient is multiplied by; max_norm 0: no clipping.
+ * `norm` is the Euclidean norm over all of a model's gradients (each shared tensor once), the
+ * squares added in double in order of parameter index. */
+OPTIM_FUNC float optim_clip_factor(double norm, double max_norm)
+{
+    const double factor = max_norm / (norm + 1e-6);
+    return max_norm > 0 && factor < 1 ? (float)factor : 1.0f;
+}
+
 #endif
