@@ -225,20 +225,32 @@ void safetensors_put_meta(struct safetensors_writer *w, const char *key, const c
     json_object_set_new(w->metadata, key, json_string(value));
 }
 
-void safetensors_put_f32(struct safetensors_writer *w, const char *name, const int32_t *dims,
-                         int32_t rank, const float *values)
+static void put(struct safetensors_writer *w, const char *name, const char *dtype, size_t element,
+                const int32_t *dims, int32_t rank, const void *values)
 {
-    size_t size = sizeof(float);
+    size_t size = element;
     json_t *shape = json_array();
     for (int32_t i = 0; i < rank; i++) {
         json_array_append_new(shape, json_integer(dims[i]));
         size *= (size_t)dims[i];
     }
     const json_int_t begin = (json_int_t)w->data.len;
-    text_add_n(&w->data, (const char *)values, size);
+    text_add_n(&w->data, values, size);
     json_object_set_new(w->header, name,
-                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape,
+                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape", shape,
                                   "data_offsets", begin, (json_int_t)w->data.len));
+}
+
+void safetensors_put_f32(struct safetensors_writer *w, const char *name, const int32_t *dims,
+                         int32_t rank, const float *values)
+{
+    put(w, name, "F32", sizeof *values, dims, rank, values);
+}
+
+void safetensors_put_i64(struct safetensors_writer *w, const char *name, const int32_t *dims,
+                         int32_t rank, const int64_t *values)
+{
+    put(w, name, "I64", sizeof *values, dims, rank, values);
 }
 
 bool safetensors_finish(struct safetensors_writer *w, void **out, size_t *len, struct error *err)

@@ -52,6 +52,8 @@ void safetensors_put_meta(struct safetensors_writer *w, const char *key, const c
 /* Copies the values (row-major).  A name must not come twice. */
 void safetensors_put_f32(struct safetensors_writer *w, const char *name, const int32_t *dims,
                          int32_t rank, const float *values);
+void safetensors_put_i64(struct safetensors_writer *w, const char *name, const int32_t *dims,
+                         int32_t rank, const int64_t *values);
 /* *out is malloc'd.  The header is padded with blanks so that the data starts on 8 bytes. */
 bool safetensors_finish(struct safetensors_writer *w, void **out, size_t *len, struct error *err);
 
