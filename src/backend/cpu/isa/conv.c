@@ -250,6 +250,9 @@ static void weight_gradient(const struct op_call *c)
     const struct sliding w = over_input(s, c->rows_per_shard);
     const struct spread spread = pad_spread(s);
     const size_t n_rows = weight_rows(s);
+    const int32_t from = c->parts > 0 ? (int32_t)((int64_t)n_rows * c->part / c->parts) : 0;
+    const int32_t to =
+        c->parts > 0 ? (int32_t)((int64_t)n_rows * (c->part + 1) / c->parts) : (int32_t)n_rows;
     const struct room room = room_at(&w, c->scratch, n_rows, (size_t)w.images * (size_t)w.out_h);
     const int32_t inner = group_channels(s), outer = s->out.d[2] / a->groups;
     for (size_t i = 0; i < n_rows; i++) {
@@ -264,9 +267,9 @@ static void weight_gradient(const struct op_call *c)
                       i % w.out_h * w.stride_h * w.width * w.channels;
     if (w.copied)
         memset(room.images, 0, (size_t)w.images * image_floats(&w) * sizeof(float));
-    struct gemm g = {.m = (int32_t)n_rows,
+    struct gemm g = {.m = to - from,
                      .n = outer,
-                     .a_rows = room.rows,
+                     .a_rows = room.rows + from,
                      .a_k = w.stride_w * w.channels,
                      .seg = room.seg,
                      .seg_len = w.out_w,
@@ -278,11 +281,11 @@ static void weight_gradient(const struct op_call *c)
         if (w.copied)
             spread_images(&w, &spread, x, images, room.images);
         g.n_seg = images * w.out_h;
-        g.add = r > 0;
+        g.add = r > 0 || (c->add_grad & 1);
         for (int32_t k = 0; k < a->groups; k++) {
             g.a = (w.copied ? room.images : x) + k * inner;
             g.b = c->dy + (size_t)r * shape_count(s->out) + k * outer;
-            g.c = c->grad[0] + k * outer;
+            g.c = c->grad[0] + (ptrdiff_t)from * s->out.d[2] + k * outer;
             ISA_FN(gemm)(&g);
         }
     }
@@ -315,22 +318,37 @@ static void data_gradient(const struct op_call *c)
           c->scratch + ALIGN16(s->param_count[0]));
 }
 
+static void bias_gradient(const struct op_call *c)
+{
+    const struct shape out = c->step->out;
+    float *sums = c->add_grad & 2 ? c->scratch : c->grad[1];
+    ISA_FN(column_sums)
+    (c->dy, (size_t)c->rows * (size_t)(out.d[0] * out.d[1]), out.d[2], sums);
+    for (int32_t i = 0; sums != c->grad[1] && i < out.d[2]; i++)
+        c->grad[1][i] += sums[i];
+}
+
 static void backward(const struct op_call *c)
 {
-    weight_gradient(c);
+    if (c->grad[0])
+        weight_gradient(c);
     if (c->grad[1])
-        ISA_FN(column_sums)
-    (c->dy, (size_t)c->rows * (size_t)(c->step->out.d[0] * c->step->out.d[1]), c->step->out.d[2],
-     c->grad[1]);
+        bias_gradient(c);
     if (c->dx)
         data_gradient(c);
 }
 
-static size_t backward_scratch(const struct plan_step *s, int32_t rows_per_shard)
+static size_t params_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
     const struct sliding w = over_input(s, rows_per_shard);
-    const size_t weights =
-        room_at(&w, NULL, weight_rows(s), (size_t)w.images * (size_t)w.out_h).floats;
+    return room_at(&w, NULL, weight_rows(s), (size_t)w.images * (size_t)w.out_h).floats;
+}
+
+static size_t backward_scratch(const struct plan_step *s, int32_t rows_per_shard)
+{
+    size_t weights = params_scratch(s, rows_per_shard);
+    if (weights < (size_t)s->out.d[2])
+        weights = (size_t)s->out.d[2]; /* sums of a bias that is added to */
     if (s->dx[0] < 0)
         return weights;
     const struct sliding g = over_gradient(s, rows_per_shard);
@@ -342,5 +360,6 @@ static size_t backward_scratch(const struct plan_step *s, int32_t rows_per_shard
 const struct cpu_kernel ISA_FN(conv_kernels)[] = {
     {STEP_FORWARD, OP_CONV2D, "conv2d", forward, forward_scratch, true},
     {STEP_BACKWARD, OP_CONV2D, "conv2d", backward, backward_scratch, false},
+    {STEP_BACKWARD_PARAMS, OP_CONV2D, "conv2d", weight_gradient, params_scratch, false},
     {0},
 };

@@ -54,7 +54,9 @@ static void gather(const struct op_call *c)
 {
     const struct source *s = c->source;
     const bool moving = s->crop_flip && c->training;
-    for (int32_t r = 0; r < c->rows; r++) {
+    if (c->step->attr.is_tokens)
+        gather_tokens(s, c->ids, c->rows, c->y);
+    for (int32_t r = 0; r < c->rows && !c->step->attr.is_tokens; r++) {
         const size_t from = (size_t)c->ids[r] * s->sample_count;
         float *y = c->y + (size_t)r * s->sample_count;
         if (moving)

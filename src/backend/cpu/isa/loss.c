@@ -1,31 +1,8 @@
 #include "backend/cpu/isa/kernels.h"
 
-#include <math.h>
+#include "backend/cpu/isa/math.h"
 
-/* exp of x <= 0 (or not a number) to about 1 ulp, in operations that become vector instructions:
- * x = n ln 2 + r, exp(r) by its series, n put into the exponent (Cody and Waite). */
-static inline float exp_of(float x)
-{
-    const float low = -87.0f;
-    const float t = x < low ? low : x;
-    const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    const float shifted = t * 1.44269504f + round;
-    const float n = shifted - round;
-    const float r = (t - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.0f / 5040.0f;
-    p = p * r + 1.0f / 720.0f;
-    p = p * r + 1.0f / 120.0f;
-    p = p * r + 1.0f / 24.0f;
-    p = p * r + 1.0f / 6.0f;
-    p = p * r + 0.5f;
-    p = p * r * r + r + 1.0f;
-    uint32_t bits;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 127u) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return x < low ? 0.0f : p * power;
-}
+#define BLOCK 4096 /* logits taken at a time: many short rows side by side, or one long one */
 
 /* e[i] = x[i] - the row's maximum; returns where the first maximum is. */
 static int32_t shift_row(const float *x, int32_t n, float *e)
@@ -40,41 +17,95 @@ static int32_t shift_row(const float *x, int32_t n, float *e)
     return best;
 }
 
-static void cross_entropy(const struct op_call *c)
+/* What a loss is made of: see nn/op.h. */
+struct loss {
+    int32_t n;    /* classes */
+    float smooth; /* label smoothing */
+    double count; /* predictions of the batch, which the mean runs over */
+};
+
+/* The gradient of one prediction from its shifted exponentials, whose sum is `sum`. */
+static void give_gradient(const struct loss *l, const float *e, float sum, int32_t label, float *dx)
 {
-    const int32_t n = c->step->in[0].d[0];
-    const int32_t *label = c->target;
-    const size_t count = (size_t)c->rows * (size_t)n;
-    struct pass_sums sums = {.n = c->rows};
-    float *e = c->scratch;
-    for (int32_t r = 0; r < c->rows; r++) {
-        const int32_t best = shift_row(c->x + (size_t)r * n, n, e + (size_t)r * n);
+    const float scale = (float)(1 / ((double)sum * l->count));
+    const float even = (float)((double)l->smooth / l->n / l->count);
+    if (even == 0)
+        for (int32_t i = 0; i < l->n; i++)
+            dx[i] = e[i] * scale;
+    else
+        for (int32_t i = 0; i < l->n; i++)
+            dx[i] = e[i] * scale - even;
+    if (label >= 0 && label < l->n)
+        dx[label] -= (float)((1 - (double)l->smooth) / l->count);
+}
+
+static float sum_of(const float *e, int32_t n)
+{
+    float sum = 0, part[16] = {0};
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++)
+            part[k] += e[i + k];
+    for (int k = 0; k < 16; k++)
+        sum += part[k];
+    for (; i < n; i++)
+        sum += e[i];
+    return sum;
+}
+
+/* `rows` predictions with a scratch of rows x n. */
+static void predict(const struct loss *l, const float *x, const int32_t *label, int32_t rows,
+                    float *dx, float *e, struct pass_sums *sums)
+{
+    const int32_t n = l->n;
+    const size_t count = (size_t)rows * (size_t)n;
+    for (int32_t r = 0; r < rows; r++) {
+        float *shifted = e + (size_t)r * n;
+        const int32_t best = shift_row(x + (size_t)r * n, n, shifted);
         const bool known = label[r] >= 0 && label[r] < n;
-        sums.loss_sum -= known ? (double)e[(size_t)r * n + label[r]] : (double)NAN;
-        sums.n_correct += best == label[r];
+        const double own = known ? (double)shifted[label[r]] : (double)NAN;
+        sums->loss_sum -= (1 - (double)l->smooth) * own;
+        if (l->smooth > 0)
+            sums->loss_sum -= (double)(l->smooth * sum_of(shifted, n) / (float)n);
+        sums->n_correct += best == label[r];
     }
     for (size_t i = 0; i < count; i++)
         e[i] = exp_of(e[i]);
-    for (int32_t r = 0; r < c->rows; r++, e += n) {
-        float sum = 0;
-        for (int32_t i = 0; i < n; i++)
-            sum += e[i];
-        sums.loss_sum += log((double)sum);
-        if (!c->dx)
-            continue;
-        float *dx = c->dx + (size_t)r * n;
-        const float scale = 1.0f / (sum * (float)c->n_valid);
-        for (int32_t i = 0; i < n; i++)
-            dx[i] = e[i] * scale;
-        if (label[r] >= 0 && label[r] < n)
-            dx[label[r]] -= 1.0f / (float)c->n_valid;
+    for (int32_t r = 0; r < rows; r++, e += n) {
+        const float sum = sum_of(e, n);
+        sums->loss_sum += log((double)sum);
+        if (dx)
+            give_gradient(l, e, sum, label[r], dx + (size_t)r * n);
+    }
+}
+
+static int32_t rows_at_a_time(const struct plan_step *step)
+{
+    const int32_t n = step->in[0].d[step->in[0].rank - 1];
+    return n < BLOCK ? BLOCK / n : 1;
+}
+
+static void cross_entropy(const struct op_call *c)
+{
+    const struct shape in = c->step->in[0];
+    const int32_t places = in.rank == 2 ? in.d[0] : 1, total = c->rows * places;
+    const int32_t block = rows_at_a_time(c->step);
+    const struct loss l = {in.d[in.rank - 1], c->step->attr.label_smoothing,
+                           (double)c->n_valid * places};
+    const int32_t *label = c->target;
+    struct pass_sums sums = {.n = c->rows, .n_tokens = in.rank == 2 ? total : 0};
+    for (int32_t v = 0; v < total; v += block) {
+        const size_t at = (size_t)v * (size_t)l.n;
+        predict(&l, c->x + at, label + v, total - v < block ? total - v : block,
+                c->dx ? c->dx + at : NULL, c->scratch, &sums);
     }
     memcpy(c->partial + (size_t)c->shard * c->partial_stride, &sums, sizeof sums);
 }
 
 static size_t cross_entropy_scratch(const struct plan_step *step, int32_t rows_per_shard)
 {
-    return (size_t)rows_per_shard * (size_t)step->in[0].d[0];
+    (void)rows_per_shard;
+    return (size_t)rows_at_a_time(step) * (size_t)step->in[0].d[step->in[0].rank - 1];
 }
 
 static void mse(const struct op_call *c)

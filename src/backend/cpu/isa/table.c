@@ -15,10 +15,13 @@ static bool usable(void)
 #endif
 }
 
+/* dense before linear: it hands small layers on. */
 static const struct cpu_kernel *const kernels[] = {
-    ISA_FN(linear_kernels),  ISA_FN(conv_kernels),   ISA_FN(elementwise_kernels),
-    ISA_FN(dropout_kernels), ISA_FN(pool_kernels),   ISA_FN(norm_kernels),
-    ISA_FN(loss_kernels),    ISA_FN(gather_kernels), NULL,
+    ISA_FN(dense_kernels),   ISA_FN(linear_kernels),
+    ISA_FN(conv_kernels),    ISA_FN(elementwise_kernels),
+    ISA_FN(dropout_kernels), ISA_FN(pool_kernels),
+    ISA_FN(norm_kernels),    ISA_FN(loss_kernels),
+    ISA_FN(gather_kernels),  NULL,
 };
 
 extern const struct cpu_isa ISA_FN(cpu_isa);
