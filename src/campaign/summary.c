@@ -12,7 +12,7 @@ struct line {
     const char *slug, *status, *energy_cause;
     int64_t k, failed;
     double t_group_s, speedup, samples_per_s, energy_j, peak_mb;
-    const json_t *score;
+    json_t *score; /* borrowed */
     bool recorded; /* there is a group's row */
     bool good;     /* every job ended well */
 };
@@ -79,11 +79,11 @@ static struct line *make_lines(const struct cell_spec *specs, const struct cell_
 
 /* ---- as text ------------------------------------------------------------------------------- */
 
-static void add_values(struct text *t, const json_t *values)
+static void add_values(struct text *t, json_t *values)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)values, key, value)
+    json_object_foreach(values, key, value)
     {
         char *shown = json_is_string(value) ? xstrdup(json_string_value(value))
                       : json_is_real(value) ? xasprintf("%g", json_real_value(value))
@@ -273,7 +273,7 @@ json_t *summary_json(const struct cell_spec *specs, const struct cell_outcome *o
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
         const struct line *l = &lines[i];
-        json_t *score = l->score ? json_incref((json_t *)(uintptr_t)l->score) : json_null();
+        json_t *score = l->score ? json_incref(l->score) : json_null();
         json_array_append_new(
             list,
             json_pack("{s:s,s:s?,s:s,s:s,s:s?,s:I,s:I,s:o,s:o,s:o,s:o,s:s?,s:o,s:o}", "exp_id",

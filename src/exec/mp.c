@@ -10,7 +10,6 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +34,11 @@ static void report(struct mp *mp, struct mp_worker *w)
 }
 
 /* Reports the worker's job as it stands, with this status and cause. */
-__attribute__((format(printf, 4, 5))) static void
-report_lost(struct mp *mp, struct mp_worker *w, enum job_status status, const char *format, ...)
+static void report_lost(struct mp *mp, struct mp_worker *w, enum job_status status,
+                        const char *cause)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(w->result.cause, sizeof w->result.cause, format, args);
-    va_end(args);
+    snprintf(w->result.cause, sizeof w->result.cause, "%.*s", (int)sizeof w->result.cause - 1,
+             cause);
     w->result.status = status;
     w->result.model.epochs_run = w->result.n_history;
     w->result.t_end_s = clock_now_s();
@@ -80,7 +77,7 @@ static void start(struct mp *mp, struct mp_worker *w)
         if (mp_worker_start(w, &err))
             sink_worker(mp->sink, w->child.pid, true);
         else
-            report_lost(mp, w, JOB_FAILED, "%s", err.text);
+            report_lost(mp, w, JOB_FAILED, err.text);
     }
 }
 
@@ -168,7 +165,7 @@ static bool on_error(struct mp *mp, struct mp_worker *w, const json_t *msg, stru
     const char *text;
     if (!json_get_string(msg, "text", "error message", &text, err))
         return false;
-    report_lost(mp, w, JOB_FAILED, "%s", text);
+    report_lost(mp, w, JOB_FAILED, text);
     return go_on(mp, w, err);
 }
 
@@ -260,17 +257,22 @@ static void lose(struct mp *mp, struct mp_worker *w, enum channel_status why,
     if (w->job < 0)
         return;
     const char *mark = words[0] ? "; its last words: " : "";
-    if (why == CHANNEL_NOTHING)
-        report_lost(mp, w, JOB_KILLED, "worker %ld sent nothing for %g s %s and was ended%s%s", pid,
-                    mp->group->options.silence_s, place, mark, words);
-    else if (why == CHANNEL_BROKEN)
-        report_lost(mp, w, JOB_FAILED, "worker %ld was ended %s: %s%s%s", pid, place,
-                    err->text[0] ? err->text : "it closed its channel", mark, words);
-    else if (WIFSIGNALED(status))
-        report_lost(mp, w, JOB_KILLED, "worker %ld %s %s%s%s", pid, how, place, mark, words);
-    else
-        report_lost(mp, w, JOB_FAILED, "worker %ld ended with %s %s%s%s", pid, how, place, mark,
-                    words);
+    const char *said = err->text[0] ? err->text : "it closed its channel";
+    enum job_status lost = JOB_FAILED;
+    char *cause;
+    if (why == CHANNEL_NOTHING) {
+        lost = JOB_KILLED;
+        cause = xasprintf("worker %ld sent nothing for %g s %s and was ended%s%s", pid,
+                          mp->group->options.silence_s, place, mark, words);
+    } else if (why == CHANNEL_BROKEN) {
+        cause = xasprintf("worker %ld was ended %s: %s%s%s", pid, place, said, mark, words);
+    } else {
+        lost = WIFSIGNALED(status) ? JOB_KILLED : JOB_FAILED;
+        cause = xasprintf("worker %ld %s%s %s%s%s", pid, WIFSIGNALED(status) ? "" : "ended with ",
+                          how, place, mark, words);
+    }
+    report_lost(mp, w, lost, cause);
+    free(cause);
 }
 
 static bool is_silent(const struct mp *mp, const struct mp_worker *w)
@@ -338,9 +340,12 @@ static void interrupt(struct mp *mp)
             continue;
         os_end_child(&w->child, 1, NULL);
         drain(mp, w, &err);
-        if (is_busy(w))
-            report_lost(mp, w, JOB_INTERRUPTED, "interrupted after %d of %d epochs",
-                        w->result.n_history, mp->group->jobs[w->job].net.epochs);
+        if (is_busy(w)) {
+            char cause[64];
+            snprintf(cause, sizeof cause, "interrupted after %d of %d epochs", w->result.n_history,
+                     mp->group->jobs[w->job].net.epochs);
+            report_lost(mp, w, JOB_INTERRUPTED, cause);
+        }
     }
     for (; mp->next < mp->group->n_jobs; mp->next++, mp->left--)
         sink_not_run(mp->sink, mp->next, JOB_NOT_STARTED, CAUSE_NOT_STARTED);

@@ -202,12 +202,14 @@ static void build(struct run *run, struct unit_job *const *members, int n)
         build(run, members + n / 2, n - n / 2);
         return;
     }
+    struct unit_job **own = xcalloc((size_t)n, sizeof *own);
     struct stack *s = &run->stacks[run->n_stacks++];
-    *s = (struct stack){run, b, xcalloc((size_t)n, sizeof(struct unit_job *)), n};
-    memcpy(s->members, members, (size_t)n * sizeof(struct unit_job *));
+    *s = (struct stack){run, b, own, n};
     bucket_set_user(b, s); /* the list has its full room from the start and never moves */
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        own[k] = members[k];
         members[k]->result.plan_hash = bucket_plan_hash(b);
+    }
 }
 
 static void build_all(struct run *run, const struct job *jobs, const int *which)

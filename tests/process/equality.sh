@@ -2,6 +2,7 @@
 # labels: full; timeout: 300
 # The same experiments under seq, mp and unified_model with 1 and 2 threads: the same losses and
 # scores to the last digit, at the end and after every epoch.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 for threads in 1 2; do
     for set in "D01 k=3" "D02 train_size=603" "D03 train_size=400"; do

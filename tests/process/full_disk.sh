@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A disk that fills up while rows are appended: the jobs are trained to their end, the error names
 # the rows, nothing is half-written, and with room again everything goes on.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 [ "$(id -u)" -eq 0 ] || skip "only root can mount a small file system"
 mkdir -p "$runs"
@@ -18,7 +19,7 @@ grep -q "No space left on device" "$work/err" || fail "the reason is not said"
 [ "$(tail -c 1 "$journal" | od -An -tx1 | tr -d ' ')" = 0a ] || fail "the journal has a torn tail"
 [ "$(grep -vcE '^\{"kind":"(job|group)",.*\}$' "$journal")" -eq 0 ] || fail "a journal line is torn"
 kept=$(grep -c '^{"kind":"job"' "$journal")
-[ "$kept" -ge 1 ] && [ "$kept" -lt 16 ] || fail "$kept of 16 rows were kept: the disk was not full"
+{ [ "$kept" -ge 1 ] && [ "$kept" -lt 16 ]; } || fail "$kept of 16 rows were kept: the disk was not full"
 none_left || fail "left: $(left)"
 
 mount -o remount,size=4m "$runs" || fail "no more room to be had"

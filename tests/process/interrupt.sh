@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # labels: full; timeout: 600
 # SIGINT at random moments, 50 times: nothing lost, doubled or half-written, no process left.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 RANDOM=${FUGUE_TEST_SEED:-42}
 strategies=(seq mp unified_model)

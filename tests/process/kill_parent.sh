@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SIGKILL of the command leaves no process and keeps what was finished; SIGKILL of a cell leaves no
 # worker, and its jobs are rows.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 # Jobs that end at once and jobs that never would.
 start() {

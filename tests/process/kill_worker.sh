@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # kill -9 of one of four workers in the middle of its training: its job is a row with status and
 # cause, the others end well, the exit code says so.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 fugue run --model mlp --dataset digits --type ensemble --k 4 --epochs 600 --batch-size 64 \
     --optimizer adam --lr 0.001 --exec mp --max-parallel 4 --json >"$work/out" 2>"$work/err" &

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # A journal whose last line was torn by a power cut: said, cut off, everything else kept.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 cell() {
     fugue run --model mlp --dataset digits --type ensemble --k 3 --epochs 1 --batch-size 64 \

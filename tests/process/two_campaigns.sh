@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Two campaigns that append to the same files at once: every row of both, once.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "$0")/lib.sh"
 campaign() {
     fugue run --model mlp --dataset digits --type ensemble --k 6 --epochs 1 --batch-size 64 \
