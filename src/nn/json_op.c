@@ -203,7 +203,8 @@ bool json_op_read(const struct json_op *op, const json_t *layer, struct op_attr 
                   bool *out_is_outputs, const char **bad, struct error *err)
 {
     memset(attr, 0, sizeof *attr);
-    attr->dilation_h = attr->dilation_w = 1; /* of pooling */
+    if (op->op == OP_MAX_POOL2D || op->op == OP_AVG_POOL2D)
+        attr->dilation_h = attr->dilation_w = 1;
     *out_is_outputs = false;
     for (int i = 0; i < op->n_args; i++) {
         const struct json_arg *arg = &op->args[i];
