@@ -182,6 +182,122 @@ static void test_hash(void **state)
     graph_free(NULL);
 }
 
+/* One tensor, two nodes: stored once; and nothing but tables of the right size is shared. */
+static void test_shared_parameters(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new();
+    int x = graph_input(g, shape_vector(4));
+    const int a = graph_linear(g, "a", x, 4);
+    x = graph_linear_shared(g, graph_relu(g, a), a);
+    x = graph_linear(g, "b", x, 2);
+    assert_true(graph_finish(g, x, NULL));
+    const struct node *again = &g->nodes[3];
+    assert_true(again->shares_params && !g->nodes[a].shares_params);
+    assert_int_equal(again->n_params, 2);
+    assert_int_equal(again->param[1], g->nodes[a].param[1]);
+    assert_int_equal(g->n_params, 4);
+    assert_int_equal(graph_parameter_count(g), 20 + 10);
+    const uint64_t shared = graph_hash(g);
+    graph_free(g);
+
+    g = graph_new();
+    x = graph_linear(g, "a", graph_input(g, shape_vector(4)), 4);
+    x = graph_linear(g, "a2", graph_relu(g, x), 4);
+    x = graph_linear(g, "b", x, 2);
+    assert_true(graph_finish(g, x, NULL));
+    assert_true(graph_hash(g) != shared);
+    graph_free(g);
+
+    g = graph_new();
+    x = graph_linear(g, "a", graph_input(g, shape_vector(4)), 3);
+    fails(g, graph_linear_shared(g, x, x), ERROR_USAGE,
+          "linear_2 (linear): the parameters of 'a' do not fit it");
+    g = graph_new();
+    fails(g, graph_linear_shared(g, graph_input(g, shape_vector(4)), -1), ERROR_INTERNAL, "output");
+}
+
+static struct graph *token_net(int *embedding)
+{
+    struct graph *g = graph_new();
+    const int tokens = graph_tokens(g, 6);
+    *embedding =
+        graph_embedding(g, "tok", tokens, (struct embedding_args){.rows = 9, .features = 4});
+    return g;
+}
+
+static void test_tokens(void **state)
+{
+    (void)state;
+    int e;
+    struct graph *g = token_net(&e);
+    const int tied = graph_tied_linear(g, graph_layer_norm(g, "n", e, 0), e);
+    assert_true(graph_finish(g, tied, NULL));
+    assert_true(graph_reads_tokens(g));
+    assert_true(g->nodes[e].attr.scale == 1.0f && g->nodes[e].attr.pad_id == -1);
+    assert_true(g->nodes[2].attr.eps == 1e-5f);
+    assert_true(shape_equal(g->nodes[tied].out, (struct shape){2, {6, 9, 1}}));
+    assert_true(graph_check_outputs(g, 9, NULL));
+    assert_false(graph_check_outputs(g, 6, NULL));
+    assert_int_equal(graph_parameter_count(g), 36 + 8);
+    graph_free(g);
+
+    g = graph_new();
+    fails(g, graph_relu(g, graph_tokens(g, 6)), ERROR_USAGE,
+          "relu_1 (relu): reads values, but 'input' holds tokens: embed them first");
+    g = graph_new();
+    fails(g, graph_tokens(g, 6), ERROR_USAGE, "not the tokens");
+    g = token_net(&e);
+    fails(g, graph_embedding(g, "again", e, (struct embedding_args){.rows = 9, .features = 4}),
+          ERROR_USAGE, "reads tokens, but 'tok' holds values");
+    g = token_net(&e);
+    const struct position_args of_tokens = {
+        .rows = 9, .kind = POSITION_OF_TOKENS, .tokens = 1, .pad_id = 1};
+    fails(g, graph_positions(g, "pos", e, of_tokens), ERROR_USAGE, "reads tokens, but 'tok'");
+    g = token_net(&e);
+    fails(g, graph_concatenate(g, (const int[]){e, e, e, e, e}, 5), ERROR_USAGE,
+          "concatenate: takes 2 to 4 inputs, not 5");
+    g = token_net(&e);
+    fails(g, graph_add(g, e, 7), ERROR_INTERNAL, "node 7 does not exist");
+}
+
+/* Moving a node's tensors renumbers and lays out all, and every node still finds its own. */
+static void test_params_last(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new();
+    const int a = graph_linear(g, "a", graph_input(g, shape_vector(5)), 3);
+    const int b = graph_linear_no_bias(g, "b", a, 20);
+    const int c = graph_linear(g, "c", b, 2);
+    graph_params_last(g, a);
+    assert_true(graph_finish(g, c, NULL));
+    static const char *const names[] = {"b.weight", "c.weight", "c.bias", "a.weight", "a.bias"};
+    static const size_t offsets[] = {0, 64, 112, 128, 144};
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(g->params[i].name, names[i]);
+        assert_int_equal(g->params[i].offset, offsets[i]);
+        assert_int_equal(g->params[i].ordinal, i);
+    }
+    assert_int_equal(g->param_floats, 160);
+    assert_true(g->nodes[a].param[0] == 3 && g->nodes[a].param[1] == 4);
+    assert_true(g->nodes[b].param[0] == 0 && g->nodes[c].param[0] == 1 &&
+                g->nodes[c].param[1] == 2);
+    graph_free(g);
+}
+
+static void test_names_without_dot(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new();
+    const int x = graph_linear(g, "attn.in_proj_", graph_input(g, shape_vector(5)), 3);
+    graph_init(g, x, 1, INIT_ZEROS, 0);
+    assert_true(graph_finish(g, x, NULL));
+    assert_string_equal(g->params[0].name, "attn.in_proj_weight");
+    assert_string_equal(g->params[1].name, "attn.in_proj_bias");
+    assert_true(g->params[0].init == INIT_UNIFORM && g->params[1].init == INIT_ZEROS);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +307,10 @@ int main(void)
         cmocka_unit_test(test_errors_stick),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_shared_parameters),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_params_last),
+        cmocka_unit_test(test_names_without_dot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

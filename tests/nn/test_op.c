@@ -216,6 +216,205 @@ static void test_params(void **state)
     }
 }
 
+static struct shape sequence(int length, int features)
+{
+    return (struct shape){2, {length, features, 1}};
+}
+
+static struct shape inferred_of(enum op_kind op, struct op_attr attr, const struct shape *in, int n)
+{
+    struct error err = ERROR_INIT;
+    struct shape out = {0};
+    if (!op_infos[op].infer(&attr, in, n, &out, &err))
+        fail_msg("%s: %s", op_infos[op].name, err.text);
+    return out;
+}
+
+static void refused_of(enum op_kind op, struct op_attr attr, const struct shape *in, int n,
+                       const char *part)
+{
+    struct error err = ERROR_INIT;
+    struct shape out;
+    if (op_infos[op].infer(&attr, in, n, &out, &err))
+        fail_msg("%s was accepted where '%s' is expected", op_infos[op].name, part);
+    assert_int_equal(err.class_, ERROR_USAGE);
+    assert_contains(err.text, part);
+}
+
+static void test_elementwise_and_pooling(void **state)
+{
+    (void)state;
+    const struct shape image = shape_image(7, 5, 3);
+    static const enum op_kind same[] = {OP_GELU, OP_HARDSWISH, OP_HARDSIGMOID, OP_SIGMOID, OP_TANH};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        assert_shape(inferred(same[i], (struct op_attr){0}, image), image);
+        assert_shape(inferred(same[i], (struct op_attr){0}, sequence(4, 6)), sequence(4, 6));
+        assert_shape(inferred(same[i], (struct op_attr){0}, shape_vector(9)), shape_vector(9));
+    }
+    assert_shape(inferred(OP_AVG_POOL2D, window(0, 3, 2, 1, 1, 1), image), shape_image(4, 3, 3));
+    refused(OP_AVG_POOL2D, window(0, 2, 2, 2, 1, 1), image, "more than half");
+    refused(OP_AVG_POOL2D, window(0, 2, 2, 0, 1, 1), shape_vector(4), "takes an image");
+    const struct op_attr size = {.out_h = 9, .out_w = 2};
+    assert_shape(inferred(OP_ADAPTIVE_AVG_POOL2D, size, image), shape_image(9, 2, 3));
+    assert_shape(inferred(OP_ADAPTIVE_MAX_POOL2D, size, image), shape_image(9, 2, 3));
+    refused(OP_ADAPTIVE_AVG_POOL2D, (struct op_attr){.out_h = 1}, image, "an output of 1x0");
+    refused(OP_ADAPTIVE_MAX_POOL2D, size, sequence(4, 4), "takes an image");
+    refused(OP_ADAPTIVE_MAX_POOL2D, (struct op_attr){.out_h = 1 << 20, .out_w = 1 << 20}, image,
+            "too large");
+    assert_shape(inferred(OP_CHANNEL_MEAN_MAX, size, image), shape_image(7, 5, 2));
+    refused(OP_CHANNEL_MEAN_MAX, size, shape_vector(4), "takes an image");
+}
+
+static void test_combining(void **state)
+{
+    (void)state;
+    const struct shape image = shape_image(7, 5, 3);
+    const struct op_attr none = {0};
+    const struct shape seconds[] = {image, shape_image(1, 1, 3), shape_vector(3),
+                                    shape_image(7, 5, 1)};
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+        const struct shape in[] = {image, seconds[i]};
+        assert_shape(inferred_of(OP_ADD, none, in, 2), image);
+        assert_shape(inferred_of(OP_MULTIPLY, none, in, 2), image);
+    }
+    const struct shape wrong[][2] = {
+        {image, shape_image(5, 7, 3)},     {image, shape_image(1, 1, 1)},
+        {image, shape_vector(5)},          {image, shape_image(7, 1, 1)},
+        {shape_vector(3), image},          {sequence(4, 3), shape_vector(3)},
+        {shape_vector(4), shape_vector(1)}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused_of(OP_MULTIPLY, none, wrong[i], 2, "neither of the first one's shape");
+    const struct shape three[] = {image, shape_image(7, 5, 1), shape_image(7, 5, 6)};
+    assert_shape(inferred_of(OP_CONCATENATE, none, three, 3), shape_image(7, 5, 10));
+    const struct shape rows[] = {sequence(4, 2), sequence(4, 5)};
+    assert_shape(inferred_of(OP_CONCATENATE, none, rows, 2), sequence(4, 7));
+    const struct shape vectors[] = {shape_vector(4), shape_vector(5)};
+    assert_shape(inferred_of(OP_CONCATENATE, none, vectors, 2), shape_vector(9));
+    const struct shape mixed[] = {sequence(4, 2), shape_vector(4)},
+                       longer[] = {sequence(4, 2), sequence(5, 2)},
+                       huge[] = {shape_vector(INT32_MAX), shape_vector(INT32_MAX)};
+    refused_of(OP_CONCATENATE, none, mixed, 2, "input 2 (4x1x1) differs from the first");
+    refused_of(OP_CONCATENATE, none, longer, 2, "more than the last dimension");
+    refused_of(OP_CONCATENATE, none, huge, 2, "too large");
+}
+
+static void test_sequences(void **state)
+{
+    (void)state;
+    const struct shape tokens = shape_vector(12), x = sequence(12, 8);
+    assert_shape(inferred(OP_LINEAR, (struct op_attr){.out_features = 5}, x), sequence(12, 5));
+    assert_shape(inferred(OP_TIED_LINEAR, (struct op_attr){.out_features = 50}, x),
+                 sequence(12, 50));
+    assert_shape(inferred(OP_LAYER_NORM, (struct op_attr){.eps = 1e-5f}, x), x);
+    refused(OP_LAYER_NORM, (struct op_attr){.eps = 0}, x, "eps 0");
+    refused(OP_LAYER_NORM, (struct op_attr){.eps = 1}, shape_image(2, 2, 2), "not an image");
+    assert_shape(inferred(OP_FIRST_TOKEN, (struct op_attr){0}, x), shape_vector(8));
+    refused(OP_FIRST_TOKEN, (struct op_attr){0}, shape_vector(8), "takes a sequence");
+    assert_shape(inferred(OP_CROSS_ENTROPY, (struct op_attr){0}, x), shape_vector(1));
+    refused(OP_CROSS_ENTROPY, (struct op_attr){.label_smoothing = 1}, x, "label smoothing 1");
+
+    struct op_attr table = {.rows = 50, .out_features = 8, .scale = 1, .pad_id = -1};
+    assert_shape(inferred(OP_EMBEDDING, table, tokens), x);
+    refused(OP_EMBEDDING, table, x, "takes tokens");
+    table.pad_id = 50;
+    refused(OP_EMBEDDING, table, tokens, "padding id 50 lies outside the table of 50 rows");
+    table.pad_id = 49;
+    assert_shape(inferred(OP_EMBEDDING, table, tokens), x);
+    table.scale = 0;
+    refused(OP_EMBEDDING, table, tokens, "scale 0");
+    refused(OP_EMBEDDING, (struct op_attr){.scale = 1, .out_features = 1}, tokens, "of 0 rows");
+    refused(OP_EMBEDDING, (struct op_attr){.scale = 1, .rows = 1}, tokens, "0 features");
+}
+
+static void test_positions(void **state)
+{
+    (void)state;
+    const struct shape x = sequence(12, 8), both[] = {x, shape_vector(12)},
+                       other[] = {x, shape_vector(11)};
+    struct op_attr a = {.rows = 12, .pad_id = -1};
+    assert_shape(inferred(OP_POSITIONS, a, x), x);
+    a.rows = 11;
+    refused(OP_POSITIONS, a, x, "a sequence of 12 needs 12 positions, there are 11");
+    a = (struct op_attr){.rows = 1, .pad_id = -1, .position = POSITION_FIRST};
+    assert_shape(inferred(OP_POSITIONS, a, x), x);
+    a = (struct op_attr){.rows = 14, .pad_id = 1, .position = POSITION_OF_TOKENS};
+    assert_shape(inferred_of(OP_POSITIONS, a, both, 2), x);
+    refused(OP_POSITIONS, a, x, "need those of x");
+    refused_of(OP_POSITIONS, a, other, 2, "need those of x");
+    a.rows = 13;
+    refused_of(OP_POSITIONS, a, both, 2, "needs 14 positions, there are 13");
+    a.pad_id = -1;
+    refused_of(OP_POSITIONS, a, both, 2, "need a padding id");
+    a.position = POSITION_INDEX;
+    refused_of(OP_POSITIONS, a, both, 2, "need those of x");
+    refused(OP_POSITIONS, a, shape_vector(4), "takes a sequence");
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    const struct shape q = sequence(12, 24), tokens = shape_vector(12);
+    const struct shape apart[] = {q, q, q, tokens}, packed[] = {q, tokens};
+    struct op_attr a = {.heads = 2, .pad_id = -1};
+    assert_shape(inferred_of(OP_ATTENTION, a, packed, 1), sequence(12, 8));
+    assert_shape(inferred_of(OP_ATTENTION, a, apart, 3), q);
+    refused_of(OP_ATTENTION, a, packed, 2, "side by side in one input or as three");
+    refused_of(OP_ATTENTION, a, apart, 4, "side by side in one input or as three");
+    assert_true(op_infos[OP_ATTENTION].macs(&a, &q, &q) == 2 * 12 * 12 * 24);
+    assert_false(op_reads_tokens(OP_ATTENTION, &a, 3, 2));
+    a.masked = 1;
+    refused_of(OP_ATTENTION, a, packed, 2, "a mask needs a padding id");
+    a.pad_id = 1;
+    assert_shape(inferred_of(OP_ATTENTION, a, packed, 2), sequence(12, 8));
+    assert_shape(inferred_of(OP_ATTENTION, a, apart, 4), q);
+    assert_true(op_reads_tokens(OP_ATTENTION, &a, 4, 3) && op_reads_tokens(OP_ATTENTION, &a, 2, 1));
+    assert_false(op_reads_tokens(OP_ATTENTION, &a, 4, 2));
+    const struct shape odd[] = {sequence(12, 25)}, differ[] = {q, q, sequence(12, 12)};
+    a = (struct op_attr){.heads = 5};
+    refused_of(OP_ATTENTION, a, odd, 1, "25 features are not queries, keys and values");
+    refused_of(OP_ATTENTION, a, differ, 3, "one shape");
+    refused_of(OP_ATTENTION, a, apart, 3, "5 heads do not divide 24 features");
+    a.heads = 0;
+    refused_of(OP_ATTENTION, a, apart, 3, "0 heads");
+    refused_of(OP_ATTENTION, (struct op_attr){.heads = 2, .p = 1}, apart, 3, "p 1");
+    refused_of(OP_ATTENTION, a, &tokens, 1, "takes a sequence");
+    const struct shape endless = sequence(65536, 3);
+    refused_of(OP_ATTENTION, (struct op_attr){.heads = 1}, &endless, 1, "too large");
+}
+
+static void test_table_params(void **state)
+{
+    (void)state;
+    struct op_param p[OP_MAX_PARAMS] = {0}, b[OP_MAX_BUFFERS] = {0};
+    int n_params = -1, n_buffers = -1;
+    const struct shape tokens = shape_vector(12), x = sequence(12, 8);
+    struct op_attr a = {.rows = 50, .out_features = 8, .scale = 1, .pad_id = 3};
+    op_infos[OP_EMBEDDING].params(&a, &tokens, p, &n_params, b, &n_buffers);
+    assert_true(n_params == 1 && n_buffers == 0 && p[0].layout == LAYOUT_PLAIN && p[0].rank == 2);
+    assert_true(p[0].dims[0] == 50 && p[0].dims[1] == 8 && p[0].init == INIT_NORMAL);
+    assert_true(p[0].has_zero_row && p[0].zero_row == 3);
+    assert_near(p[0].scale, 1, 0);
+    a.pad_id = -1;
+    op_infos[OP_EMBEDDING].params(&a, &tokens, p, &n_params, b, &n_buffers);
+    assert_false(p[0].has_zero_row);
+    a = (struct op_attr){.rows = 20, .pad_id = 1, .position = POSITION_OF_TOKENS};
+    op_infos[OP_POSITIONS].params(&a, &x, p, &n_params, b, &n_buffers);
+    assert_true(n_params == 1 && p[0].dims[0] == 20 && p[0].dims[1] == 8 && p[0].zero_row == 1);
+    a.position = POSITION_INDEX;
+    op_infos[OP_POSITIONS].params(&a, &x, p, &n_params, b, &n_buffers);
+    assert_false(p[0].has_zero_row);
+    op_infos[OP_LAYER_NORM].params(&a, &x, p, &n_params, b, &n_buffers);
+    assert_true(n_params == 2 && p[0].init == INIT_ONES && p[1].init == INIT_ZEROS);
+    assert_true(p[0].dims[0] == 8 && p[1].rank == 1);
+    a = (struct op_attr){.out_features = 50};
+    op_infos[OP_TIED_LINEAR].params(&a, &x, p, &n_params, b, &n_buffers);
+    assert_true(n_params == 1 && p[0].layout == LAYOUT_PLAIN && p[0].dims[0] == 50);
+    a = (struct op_attr){.out_features = 7, .bias = 1};
+    op_infos[OP_LINEAR].params(&a, &x, p, &n_params, b, &n_buffers);
+    assert_true(n_params == 2 && p[0].dims[1] == 8);
+    assert_near(p[0].scale, 1 / sqrt(8), 1e-15);
+}
+
 static void test_macs(void **state)
 {
     (void)state;
@@ -225,13 +424,24 @@ static void test_macs(void **state)
     const struct shape in = shape_vector(25), seven = shape_vector(7);
     const struct op_attr linear = {.out_features = 7, .bias = 1};
     assert_true(op_infos[OP_LINEAR].macs(&linear, &in, &seven) == 175);
+    const struct shape rows = sequence(3, 25), rows_out = sequence(3, 7);
+    assert_true(op_infos[OP_LINEAR].macs(&linear, &rows, &rows_out) == 525);
+    assert_true(op_infos[OP_TIED_LINEAR].macs(&linear, &rows, &rows_out) == 525);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),    cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_params),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_elementwise_and_pooling),
+        cmocka_unit_test(test_combining),
+        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_table_params),
         cmocka_unit_test(test_macs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,10 @@ static void test_lookup(void **state)
     assert_string_equal(c->score_name, "accuracy");
     assert_string_equal(r->score_name, "R2");
     assert_null(task_find("Classification"));
-    assert_null(task_find("language_modeling"));
-    assert_true(task_is_planned("language_modeling"));
+    const bool planned = task_language_modeling.is_planned;
+    assert_ptr_equal(task_find("language_modeling"), planned ? NULL : &task_language_modeling);
+    assert_int_equal(task_is_planned("language_modeling"), planned);
+    assert_true(!c->extra && !c->extra_name && !r->extra && !r->extra_name);
     assert_false(task_is_planned("regression"));
     assert_false(task_is_planned("segmentation"));
     int n = 0;
@@ -56,12 +58,32 @@ static void test_regression(void **state)
     assert_true(isnan(loss) && isnan(score));
 }
 
+static void test_language_modeling(void **state)
+{
+    (void)state;
+    const struct task_info *t = &task_language_modeling;
+    assert_string_equal(t->name, "language_modeling");
+    assert_string_equal(t->score_name, "accuracy");
+    assert_string_equal(t->extra_name, "perplexity");
+    assert_int_equal(t->loss, OP_CROSS_ENTROPY);
+    assert_int_equal(t->target, TARGET_TOKENS);
+    double loss, score;
+    /* Two samples of eight tokens: means are over tokens. */
+    t->finish(&(struct pass_sums){.n = 2, .n_tokens = 16, .loss_sum = 8, .n_correct = 4}, &loss,
+              &score);
+    assert_true(loss == 0.5 && score == 0.25);
+    assert_near(t->extra(loss), 1.6487212707001282, 1e-15);
+    t->finish(&(struct pass_sums){0}, &loss, &score);
+    assert_true(isnan(loss) && isnan(score));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),
         cmocka_unit_test(test_classification),
         cmocka_unit_test(test_regression),
+        cmocka_unit_test(test_language_modeling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
