@@ -18,18 +18,35 @@ static const struct cpu_kernel_f64 *find_f64(enum step_kind kind, enum op_kind o
     return NULL;
 }
 
-#define REAL     float
-#define CALL     op_call
-#define KERNEL   cpu_kernel
-#define STATE    state_f32
-#define COPY     copy_f32
-#define FILLED   filled_f32
-#define FIND     find_f32
-#define STEP     step_f32
-#define STEPS    steps_f32
-#define SCRATCH  scratch_f32
-#define TAKE     take_f32
-#define RUN_CASE run_f32
+static int inputs(const struct op_case *c, struct shape in[OP_MAX_INPUTS])
+{
+    int n = 1;
+    in[0] = c->in;
+    for (; n < OP_MAX_INPUTS && c->more[n - 1].rank > 0; n++)
+        in[n] = c->more[n - 1];
+    return n;
+}
+
+static bool is_tokens(const struct op_case *c, int input)
+{
+    struct shape in[OP_MAX_INPUTS];
+    return op_reads_tokens(c->op, &c->attr, inputs(c, in), input);
+}
+
+#define REAL       float
+#define CALL       op_call
+#define KERNEL     cpu_kernel
+#define STATE      state_f32
+#define COPY       copy_f32
+#define FILLED     filled_f32
+#define FIND       find_f32
+#define STEP       step_f32
+#define SHARD_CALL shard_call_f32
+#define PARTS      parts_f32
+#define STEPS      steps_f32
+#define SCRATCH    scratch_f32
+#define TAKE       take_f32
+#define RUN_CASE   run_f32
 #include "helper_run.h"
 #undef REAL
 #undef CALL
@@ -39,64 +56,44 @@ static const struct cpu_kernel_f64 *find_f64(enum step_kind kind, enum op_kind o
 #undef FILLED
 #undef FIND
 #undef STEP
+#undef SHARD_CALL
+#undef PARTS
 #undef STEPS
 #undef SCRATCH
 #undef TAKE
 #undef RUN_CASE
 
-#define REAL     double
-#define CALL     op_call_f64
-#define KERNEL   cpu_kernel_f64
-#define STATE    state_f64
-#define COPY     copy_f64
-#define FILLED   filled_f64
-#define FIND     find_f64
-#define STEP     step_f64
-#define STEPS    steps_f64
-#define SCRATCH  scratch_f64
-#define TAKE     take_f64
-#define RUN_CASE run_f64
+#define REAL       double
+#define CALL       op_call_f64
+#define KERNEL     cpu_kernel_f64
+#define STATE      state_f64
+#define COPY       copy_f64
+#define FILLED     filled_f64
+#define FIND       find_f64
+#define STEP       step_f64
+#define SHARD_CALL shard_call_f64
+#define PARTS      parts_f64
+#define STEPS      steps_f64
+#define SCRATCH    scratch_f64
+#define TAKE       take_f64
+#define RUN_CASE   run_f64
 #include "helper_run.h"
-
-static int32_t extent(int32_t in, int32_t kernel, int32_t stride, int32_t pad, int32_t dilation)
-{
-    return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
-}
-
-static struct shape out_shape(const struct op_case *c)
-{
-    const struct op_attr *a = &c->attr;
-    if (c->op == OP_LINEAR)
-        return shape_vector(a->out_features);
-    if (c->op == OP_FLATTEN)
-        return shape_vector((int32_t)shape_count(c->in));
-    if (c->op == OP_CROSS_ENTROPY || c->op == OP_MSE)
-        return shape_vector(1);
-    if (c->op != OP_CONV2D && c->op != OP_MAX_POOL2D)
-        return c->in;
-    const int32_t dilation_h = a->dilation_h > 0 ? a->dilation_h : 1;
-    const int32_t dilation_w = a->dilation_w > 0 ? a->dilation_w : 1;
-    return shape_image(extent(c->in.d[0], a->kernel_h, a->stride_h, a->pad_h, dilation_h),
-                       extent(c->in.d[1], a->kernel_w, a->stride_w, a->pad_w, dilation_w),
-                       c->op == OP_CONV2D ? a->out_features : c->in.d[2]);
-}
 
 struct plan_step case_step(const struct op_case *c)
 {
-    const struct op_attr *a = &c->attr;
-    const size_t channels = (size_t)c->in.d[c->in.rank - 1];
-    struct plan_step step = {
-        .op = c->op, .ordinal = 4, .attr = c->attr, .in = {c->in}, .out = out_shape(c)};
-    if (c->op == OP_BATCH_NORM) {
-        step.n_params = step.n_buffers = 2;
-        step.param_count[0] = step.param_count[1] = channels;
-    } else if (c->op == OP_LINEAR || c->op == OP_CONV2D) {
-        step.n_params = a->bias ? 2 : 1;
-        step.param_count[0] = channels * (size_t)a->out_features;
-        if (c->op == OP_CONV2D)
-            step.param_count[0] =
-                step.param_count[0] * (size_t)(a->kernel_h * a->kernel_w) / (size_t)a->groups;
-        step.param_count[1] = (size_t)a->out_features;
+    struct error err = ERROR_INIT;
+    struct plan_step step = {.op = c->op, .ordinal = 4, .attr = c->attr};
+    const int n = inputs(c, step.in);
+    if (!op_infos[c->op].infer(&c->attr, step.in, n, &step.out, &err))
+        fail_msg("%s: %s", op_infos[c->op].name, err.text);
+    if (op_infos[c->op].params) {
+        struct op_param param[OP_MAX_PARAMS], buffer[OP_MAX_BUFFERS];
+        op_infos[c->op].params(&c->attr, step.in, param, &step.n_params, buffer, &step.n_buffers);
+        for (int p = 0; p < step.n_params; p++) {
+            step.param_count[p] = 1;
+            for (int d = 0; d < param[p].rank; d++)
+                step.param_count[p] *= (size_t)param[p].dims[d];
+        }
     }
     return step;
 }
@@ -112,6 +109,35 @@ static double *drawn(uint64_t seed, uint32_t ordinal, size_t n)
     for (size_t i = 0; i < n; i++)
         v[i] = (double)draw(seed, ordinal, i);
     return v;
+}
+
+/* Ids of the table; every third row of a batch ends in padding, every fifth is all padding. */
+static void draw_tokens(struct op_values *v, const struct op_case *c, size_t n)
+{
+    const size_t length = n / (size_t)c->batch;
+    const int32_t rows = c->attr.rows > 0 ? c->attr.rows : 50, pad = c->attr.pad_id;
+    v->tokens = calloc(n, sizeof *v->tokens);
+    for (size_t i = 0; i < n; i++) {
+        const size_t row = i / length, place = i % length;
+        v->tokens[i] = (int32_t)((draw(c->seed, 20, i) + 1.0f) * 0.5f * (float)rows);
+        if (pad >= 0 && ((row % 3 == 2 && place >= length / 2) || row % 5 == 4))
+            v->tokens[i] = pad;
+    }
+}
+
+/* A class or a value for each prediction. */
+static void draw_targets(struct op_values *v, const struct op_case *c)
+{
+    const bool sequence = c->in.rank == 2;
+    const size_t n = (size_t)c->batch * (sequence ? (size_t)c->in.d[0] : 1);
+    v->value = calloc(n, sizeof *v->value);
+    for (size_t i = 0; i < n; i++)
+        v->value[i] = draw(c->seed, 7, i);
+    if (c->op != OP_CROSS_ENTROPY)
+        return;
+    v->label = calloc(n, sizeof *v->label);
+    for (size_t i = 0; i < n; i++)
+        v->label[i] = (int32_t)((v->value[i] + 1.0f) * 0.5f * (float)c->in.d[sequence ? 1 : 0]);
 }
 
 void values_init(struct op_values *v, const struct op_case *c)
@@ -132,14 +158,16 @@ void values_init(struct op_values *v, const struct op_case *c)
     }
     for (size_t i = 0; i < v->n_buffer[1]; i++)
         v->buffer[1][i] = 1.0 + 0.5 * v->buffer[1][i]; /* a variance */
-    v->value = calloc((size_t)c->batch, sizeof *v->value);
-    for (int32_t r = 0; r < c->batch; r++)
-        v->value[r] = draw(c->seed, 7, (size_t)r);
-    if (c->op == OP_CROSS_ENTROPY) {
-        v->label = calloc((size_t)c->batch, sizeof *v->label);
-        for (int32_t r = 0; r < c->batch; r++)
-            v->label[r] = (int32_t)((v->value[r] + 1.0f) * 0.5f * (float)c->in.d[0]);
+    for (int i = 1; i < OP_MAX_INPUTS; i++) {
+        v->n_more[i - 1] =
+            c->more[i - 1].rank > 0 ? (size_t)c->batch * shape_count(c->more[i - 1]) : 0;
+        v->more_x[i - 1] = drawn(c->seed, 10 + (uint32_t)i, v->n_more[i - 1]);
+        v->more_dx[i - 1] = calloc(v->n_more[i - 1] + 1, sizeof(double));
     }
+    for (int i = 0; i < OP_MAX_INPUTS; i++)
+        if (is_tokens(c, i))
+            draw_tokens(v, c, i == 0 ? v->n_x : v->n_more[i - 1]);
+    draw_targets(v, c);
 }
 
 void values_release(struct op_values *v)
@@ -149,6 +177,11 @@ void values_release(struct op_values *v)
         free(v->grad[p]);
         free(v->buffer[p]);
     }
+    for (int i = 0; i < OP_MAX_INPUTS - 1; i++) {
+        free(v->more_x[i]);
+        free(v->more_dx[i]);
+    }
+    free(v->tokens);
     free(v->x);
     free(v->y);
     free(v->dy);
@@ -185,6 +218,9 @@ void assert_values_close(const struct op_values *a, const struct op_values *b, d
     assert_close(a->field, b->field, n, tolerance, name)
     PART(y, b->n_y);
     PART(dx, b->n_x);
+    PART(more_dx[0], b->n_more[0]);
+    PART(more_dx[1], b->n_more[1]);
+    PART(more_dx[2], b->n_more[2]);
     PART(grad[0], b->n_param[0]);
     PART(grad[1], b->n_param[1]);
     PART(buffer[0], b->n_buffer[0]);
@@ -192,6 +228,7 @@ void assert_values_close(const struct op_values *a, const struct op_values *b, d
 #undef PART
     assert_int_equal(a->sums.n, b->sums.n);
     assert_int_equal(a->sums.n_correct, b->sums.n_correct);
+    assert_int_equal(a->sums.n_tokens, b->sums.n_tokens);
     assert_close(&a->sums.loss_sum, &b->sums.loss_sum, 1, tolerance, what);
     assert_close(&a->sums.target_sum, &b->sums.target_sum, 1, 1e-12, what);
     assert_close(&a->sums.target_sq_sum, &b->sums.target_sq_sum, 1, 1e-12, what);
@@ -202,9 +239,9 @@ const char *case_name(const struct op_case *c)
     static char name[200];
     snprintf(name, sizeof name,
              "%s %dx%dx%d out %d kernel %dx%d groups %d batch %d (%d a shard, %d "
-             "valid)",
+             "valid) seed %d",
              op_infos[c->op].name, c->in.d[0], c->in.d[1], c->in.d[2], c->attr.out_features,
              c->attr.kernel_h, c->attr.kernel_w, c->attr.groups, c->batch, c->rows_per_shard,
-             c->n_valid);
+             c->n_valid, (int)c->seed);
     return name;
 }

@@ -22,11 +22,14 @@
 struct op_case {
     enum op_kind op;
     struct op_attr attr;
-    struct shape in;
+    struct shape in; /* of input 0 */
     int32_t batch, rows_per_shard, n_valid;
+    struct shape more[OP_MAX_INPUTS - 1]; /* of inputs 1 ...; rank 0: none */
     bool evaluation;
-    bool add_dx; /* dx starts at 0.5 and is added to */
-    bool relu;   /* the fused region */
+    bool add_dx;   /* dx starts at 0.5 and is added to */
+    bool relu;     /* the fused region */
+    bool add_grad; /* parameter gradients start at 0.25 and are added to */
+    bool by_parts; /* the weight's gradient by BACKWARD_PARAMS */
     uint64_t seed;
 };
 
@@ -34,8 +37,11 @@ struct op_case {
 struct op_values {
     size_t n_x, n_y, n_param[2], n_buffer[2];
     double *x, *y, *dy, *dx, *param[2], *grad[2], *buffer[2];
-    int32_t *label; /* cross-entropy */
-    float *value;   /* mean squared error */
+    size_t n_more[OP_MAX_INPUTS - 1];
+    double *more_x[OP_MAX_INPUTS - 1], *more_dx[OP_MAX_INPUTS - 1];
+    int32_t *tokens; /* what an input of tokens holds (x or more_x is then not looked at) */
+    int32_t *label;  /* cross-entropy */
+    float *value;    /* mean squared error */
     struct pass_sums sums;
 };
 

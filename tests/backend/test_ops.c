@@ -1,36 +1,7 @@
 /* Every operation: the double reference against finite differences, then every set of kernels
  * against the double reference, over odd shapes, strides, pads, groups and partial batches.
  */
-#include "helper_case.h"
-
-#define VECTOR(n)                                                                                  \
-    {                                                                                              \
-        1,                                                                                         \
-        {                                                                                          \
-            n, 1, 1                                                                                \
-        }                                                                                          \
-    }
-#define IMAGE(h, w, c)                                                                             \
-    {                                                                                              \
-        3,                                                                                         \
-        {                                                                                          \
-            h, w, c                                                                                \
-        }                                                                                          \
-    }
-#define CONV(out, k, s, p, d, g, b)                                                                \
-    {                                                                                              \
-        .out_features = out, .kernel_h = k, .kernel_w = k, .stride_h = s, .stride_w = s,           \
-        .pad_h = p, .pad_w = p, .dilation_h = d, .dilation_w = d, .groups = g, .bias = b           \
-    }
-#define POOL(k, s, p) CONV(0, k, s, p, 1, 1, 0)
-#define NORM                                                                                       \
-    {                                                                                              \
-        .eps = 1e-5f, .momentum = 0.1f                                                             \
-    }
-#define LINEAR(out, b)                                                                             \
-    {                                                                                              \
-        .out_features = out, .bias = b                                                             \
-    }
+#include "helper_check.h"
 
 /* op, attributes, input, batch, rows a shard, valid rows */
 static const struct op_case cases[] = {
@@ -108,71 +79,6 @@ static const struct op_case cases[] = {
 };
 #define N_CASES (sizeof cases / sizeof *cases)
 
-/* What the gradients are gradients of: sum(y dy), or the mean loss. */
-static double objective(const struct op_case *c, const double *buffer[2], struct op_values *v)
-{
-    for (int p = 0; p < 2; p++)
-        memcpy(v->buffer[p], buffer[p], v->n_buffer[p] * sizeof(double));
-    case_run(c, NULL, v);
-    if (op_infos[c->op].is_loss)
-        return v->sums.loss_sum / c->n_valid;
-    const size_t valid = v->n_y / (size_t)c->batch * (size_t)c->n_valid;
-    double sum = 0;
-    for (size_t i = 0; i < valid; i++)
-        sum += v->y[i] * v->dy[i];
-    return sum;
-}
-
-/* Central differences of a dozen elements spread over `n`. */
-static void check_slope(const struct op_case *c, const double *buffer[2], struct op_values *v,
-                        double *element, const double *gradient, size_t n, const char *what)
-{
-    const double h = 1e-5;
-    const size_t stride = n > 12 ? n / 12 : 1;
-    for (size_t i = 0; i < n; i += stride) {
-        const double old = element[i];
-        element[i] = old + h;
-        const double above = objective(c, buffer, v);
-        element[i] = old - h;
-        const double below = objective(c, buffer, v);
-        element[i] = old;
-        const double slope = (above - below) / (2 * h);
-        if (fabs(slope - gradient[i]) > 1e-6 * (1 + fabs(slope)))
-            fail_msg("%s: gradient of %s[%zu] %.9g, differences say %.9g", case_name(c), what, i,
-                     gradient[i], slope);
-    }
-}
-
-static double *copy_of(const double *v, size_t n)
-{
-    double *copy = malloc((n + 1) * sizeof *copy);
-    memcpy(copy, v, n * sizeof *v);
-    return copy;
-}
-
-static void check_differences(const struct op_case *c)
-{
-    struct op_values v;
-    values_init(&v, c);
-    double *start[2] = {copy_of(v.buffer[0], v.n_buffer[0]), copy_of(v.buffer[1], v.n_buffer[1])};
-    const double *buffer[2] = {start[0], start[1]};
-    objective(c, buffer, &v);
-    double *dx = copy_of(v.dx, v.n_x);
-    double *grad[2] = {copy_of(v.grad[0], v.n_param[0]), copy_of(v.grad[1], v.n_param[1])};
-    const size_t valid = v.n_x / (size_t)c->batch * (size_t)c->n_valid;
-    for (size_t i = 0; c->add_dx && i < valid; i++)
-        dx[i] -= 0.5;
-    check_slope(c, buffer, &v, v.x, dx, valid, "x");
-    check_slope(c, buffer, &v, v.param[0], grad[0], v.n_param[0], "weight");
-    check_slope(c, buffer, &v, v.param[1], grad[1], v.n_param[1], "bias");
-    for (int p = 0; p < 2; p++) {
-        free(start[p]);
-        free(grad[p]);
-    }
-    free(dx);
-    values_release(&v);
-}
-
 static void test_finite_differences(void **state)
 {
     (void)state;
@@ -185,36 +91,10 @@ static void test_finite_differences(void **state)
     assert_true(n > 40);
 }
 
-static void check_untouched(const struct op_case *c, const struct op_values *v)
-{
-    const size_t y = v->n_y / (size_t)c->batch, x = v->n_x / (size_t)c->batch;
-    for (size_t i = (size_t)c->n_valid * y; i < v->n_y && !op_infos[c->op].is_loss; i++)
-        assert_true(v->y[i] == UNTOUCHED);
-    for (size_t i = (size_t)c->n_valid * x; i < v->n_x; i++)
-        assert_true(v->dx[i] == (c->add_dx ? 0.5 : UNTOUCHED));
-}
-
-static void check_isa(const struct cpu_isa *isa)
-{
-    for (size_t i = 0; i < N_CASES; i++) {
-        struct op_values expected, got;
-        char what[300];
-        values_init(&expected, &cases[i]);
-        values_init(&got, &cases[i]);
-        case_run(&cases[i], NULL, &expected);
-        case_run(&cases[i], isa, &got);
-        snprintf(what, sizeof what, "%s %s", isa->name, case_name(&cases[i]));
-        assert_values_close(&got, &expected, 4e-6, what);
-        check_untouched(&cases[i], &got);
-        values_release(&expected);
-        values_release(&got);
-    }
-}
-
 static void test_reference(void **state)
 {
     (void)state;
-    check_isa(&cpu_isa_reference);
+    check_isa(&cpu_isa_reference, cases, N_CASES, 4e-6);
 }
 
 static void test_tuned(void **state)
@@ -223,7 +103,7 @@ static void test_tuned(void **state)
     int n = 0;
     for (int i = 0; cpu_isas[i]; i++)
         if (cpu_isas[i]->usable()) {
-            check_isa(cpu_isas[i]);
+            check_isa(cpu_isas[i], cases, N_CASES, 4e-6);
             n++;
         } else {
             print_message("%s: not on this machine\n", cpu_isas[i]->name);

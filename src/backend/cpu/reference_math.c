@@ -197,13 +197,14 @@ static void layer_norm_vector(const struct CALL *c, const REAL *x, const REAL *d
     double sum = 0, sum_hat = 0;
     moments(c, x, d, &mean, &inv_std);
     for (int32_t i = 0; i < d; i++) {
-        const REAL hat = (x[i] - mean) * inv_std, g = dy[i] * c->param[0][i];
+        const REAL hat = (x[i] - mean) * inv_std;
+        const double g = (double)dy[i] * (double)c->param[0][i];
         if (c->grad[0])
             c->grad[0][i] += dy[i] * hat;
         if (c->grad[1])
             c->grad[1][i] += dy[i];
-        sum += (double)g;
-        sum_hat += (double)g * (double)hat;
+        sum += g;
+        sum_hat += g * (double)hat;
     }
     for (int32_t i = 0; dx && i < d; i++) {
         const double hat = (double)((x[i] - mean) * inv_std);
