@@ -6,18 +6,19 @@
 
 #include <stdio.h>
 
-const struct model_info *const model_table[] = {&model_mlp,
-                                                &model_lenet,
-                                                &model_simplecnn,
-                                                &model_digits_cnn,
-                                                &model_resnet18,
-                                                &model_resnet50,
-                                                &model_mobilenet_v3_small,
-                                                &model_transformer,
-                                                &model_xlm_roberta,
-                                                &model_vgg16_cbam,
-                                                NULL};
-#define N_MODELS (sizeof model_table / sizeof *model_table - 1)
+#define N_MODELS 10
+
+const struct model_info *const model_table[N_MODELS + 1] = {&model_mlp,
+                                                            &model_lenet,
+                                                            &model_simplecnn,
+                                                            &model_digits_cnn,
+                                                            &model_resnet18,
+                                                            &model_resnet50,
+                                                            &model_mobilenet_v3_small,
+                                                            &model_transformer,
+                                                            &model_xlm_roberta,
+                                                            &model_vgg16_cbam,
+                                                            NULL};
 
 static const struct model_info *named(const char *name)
 {

@@ -234,13 +234,9 @@ static double cut(double t, double total)
     return t < 0 ? 0 : t > last ? last : t;
 }
 
-double schedule_lr(const struct schedule *s, double base, int64_t step, int64_t steps)
+/* After the warm-up, if any. */
+static double main_lr(const struct schedule *s, double base, double t, double total)
 {
-    double t = (double)step, total = (double)steps;
-    if (t < s->warmup)
-        return base * (s->warmup_factor + (1 - s->warmup_factor) * t / s->warmup);
-    t -= s->warmup;
-    total -= s->warmup;
     switch (s->kind) {
     case SCHEDULE_STEP:
         return base * pow(s->gamma, floor(t / s->step_size));
@@ -256,6 +252,14 @@ double schedule_lr(const struct schedule *s, double base, int64_t step, int64_t 
     default:
         return base;
     }
+}
+
+double schedule_lr(const struct schedule *s, double base, int64_t t, int64_t total)
+{
+    const double step = (double)t, steps = (double)total;
+    if (step < s->warmup)
+        return base * (s->warmup_factor + (1 - s->warmup_factor) * step / s->warmup);
+    return main_lr(s, base, step - s->warmup, steps - s->warmup);
 }
 
 struct optim_args schedule_apply(const struct schedule *s, enum optim_kind optim,

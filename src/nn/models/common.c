@@ -6,9 +6,9 @@
 
 struct layer_name layer_name(const char *format, ...)
 {
-    struct layer_name name;
     va_list args;
     va_start(args, format);
+    struct layer_name name = {{0}};
     vsnprintf(name.text, sizeof name.text, format, args);
     va_end(args);
     return name;

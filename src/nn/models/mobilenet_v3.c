@@ -48,9 +48,9 @@ static int conv_norm(struct graph *g, struct layer_name name, int x, int channel
 static int squeeze_excite(struct graph *g, struct layer_name name, int x, int channels)
 {
     const struct conv_args one = {.kernel = 1};
+    const int quarter = channels / 4;
     int s = graph_adaptive_avg_pool2d(g, x, 1, 1);
-    s = graph_conv2d(g, layer_name("%.80s.fc1", name.text).text, s, multiple_of_8(channels / 4),
-                     one);
+    s = graph_conv2d(g, layer_name("%.80s.fc1", name.text).text, s, multiple_of_8(quarter), one);
     s = graph_relu(g, init_kaiming_fan_out(g, s));
     s = graph_conv2d(g, layer_name("%.80s.fc2", name.text).text, s, channels, one);
     s = graph_hardsigmoid(g, init_kaiming_fan_out(g, s));
