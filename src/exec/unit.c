@@ -202,7 +202,7 @@ static void build(struct run *run, struct unit_job *const *members, int n)
         build(run, members + n / 2, n - n / 2);
         return;
     }
-    struct unit_job **own = xcalloc((size_t)n, sizeof *own);
+    struct unit_job **own = xcalloc((size_t)n, sizeof(struct unit_job *));
     struct stack *s = &run->stacks[run->n_stacks++];
     *s = (struct stack){run, b, own, n};
     bucket_set_user(b, s); /* the list has its full room from the start and never moves */
@@ -216,7 +216,7 @@ static void build_all(struct run *run, const struct job *jobs, const int *which)
 {
     const size_t n = (size_t)run->n_jobs;
     int *group = xcalloc(n, sizeof *group);
-    struct unit_job **members = xcalloc(n, sizeof *members);
+    struct unit_job **members = xcalloc(n, sizeof(struct unit_job *));
     const int n_groups = stacking_groups(jobs, which, run->n_jobs, group);
     for (int g = 0; g < n_groups; g++) {
         int m = 0;

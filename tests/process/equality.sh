@@ -22,7 +22,7 @@ distinct=$(values | sort -u | wc -l)
 [ "$distinct" -eq $((3 + 5 + 9)) ] || fail "$distinct different results of 17 jobs: $(values | sort -u)"
 # Six runs of each job: every line six times, blanks nowhere.
 [ "$(values | sort | uniq -c | awk '$1 != 6' | wc -l)" -eq 0 ] || fail "a result is missing somewhere"
-values | awk 'NF != 6' | grep -q . && fail "a value is blank"
+values | awk 'NF != 6' | matches . && fail "a value is blank"
 history() {
     for f in "$runs"/history/*.csv; do
         paste -d' ' <(column "$f" job_id) <(column "$f" epoch) <(column "$f" train_loss) \

@@ -30,5 +30,5 @@ n=$(column "$individual" job_id | wc -l)
 [ "$n" -eq $((kept + 16)) ] || fail "$n rows, expected $((kept + 16))"
 [ -z "$(paste -d/ <(column "$individual" group_id) <(column "$individual" job_id) | sort | uniq -d)" ] ||
     fail "a job has two rows"
-column "$individual" job_id | grep -q "^line with" && fail "a line is torn"
+column "$individual" job_id | matches "^line with" && fail "a line is torn"
 finish

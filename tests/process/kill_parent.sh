@@ -24,7 +24,7 @@ for exec in seq mp unified_model; do
 
     start "$exec" parent
     wait_for 30 "$ready" || fail "$exec: did not begin"
-    kill -9 "$(left run | head -1)"
+    kill -9 "$(left run | head -1)" || fail "$exec: no command to kill"
     wait "$run" 2>/dev/null
     wait_for 15 none_left || fail "$exec: left after the parent's end: $(left)"
     rows_are_whole 4
@@ -33,7 +33,7 @@ for exec in seq mp unified_model; do
 
     start "$exec" cell
     wait_for 30 "$ready" || fail "$exec: did not begin"
-    kill -9 "$(left __cell | head -1)"
+    kill -9 "$(left __cell | head -1)" || fail "$exec: no cell to kill"
     wait "$run"
     code=$?
     [ "$code" -eq 1 ] || fail "$exec: exit code $code after the cell's end, expected 1"

@@ -11,14 +11,14 @@ training() {
 }
 wait_for 30 training || fail "four jobs never trained at once"
 victim=$(left __worker | head -1)
-kill -9 "$victim"
+kill -9 "$victim" || fail "no worker to kill"
 wait "$run"
 code=$?
 [ "$code" -eq 1 ] || fail "exit code $code, expected 1"
 expect_count 3 "the others end well" "$individual" status ok
 expect_count 1 "the victim" "$individual" status killed
 column "$individual" cause |
-    grep -qE "^worker $victim killed by signal 9 \(Killed\) at epoch [0-9]+ of 600" ||
+    matches -E "^worker $victim killed by signal 9 \(Killed\) at epoch [0-9]+ of 600" ||
     fail "cause: $(column "$individual" cause)"
 expect_count 1 "the group" "$groups" status killed
 expect_count 1 "the group" "$groups" jobs_failed 1

@@ -31,6 +31,12 @@ fugue() {
     env FUGUE_RUNS_DIR="$runs" FUGUE_REGISTRY_DIR="$work/registry" NO_COLOR=1 "$binary" "$@" </dev/null
 }
 
+# grep in a pipe reads to the end here: with -q it leaves early, and the broken pipe it leaves behind
+# would count as a failure (pipefail).
+matches() {
+    grep "$@" >/dev/null
+}
+
 # The pids of processes that belong to this test's runs: of all kinds, or whose second word is $1
 # (__cell, __worker, run).
 left() {
@@ -38,7 +44,7 @@ left() {
     for p in /proc/[0-9]*; do
         grep -qsaF "FUGUE_RUNS_DIR=$runs" "$p/environ" || continue
         # A process that has ended but was not reaped has no arguments.
-        tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -qE "^[^ ]+ ${1:-(run|__cell|__worker)}( |$)" || continue
+        tr '\0' ' ' <"$p/cmdline" 2>/dev/null | matches -E "^[^ ]+ ${1:-(run|__cell|__worker)}( |$)" || continue
         echo "${p#/proc/}"
     done
 }
