@@ -72,8 +72,21 @@ struct run_hooks {
                  double loss_sum);
 };
 
+/* A set of kernels that a backend was built with, made for some chips. */
+struct backend_variant {
+    const char *name;  /* "reference", "avx512" */
+    bool is_reference; /* plain kernels: what the other sets are held to, and fall back on */
+    bool is_usable;    /* this machine can run it */
+};
+
 struct backend {
     const char *name; /* "cpu" */
+    /* Set i of kernels: the reference first, then best first; false past the last.  Asks the
+     * build, not a device: nothing need be open. */
+    bool (*variant_at)(int i, struct backend_variant *out);
+    /* Name of set i's own kernel for a step of an operation.  NULL: it has none, and the
+     * reference's runs (in the reference itself: nothing can run that step). */
+    const char *(*kernel_at)(int i, enum step_kind kind, enum op_kind op);
     /* threads 0: all the process may use. */
     struct backend_device *(*open)(int threads, struct error *err);
     void (*close)(struct backend_device *dev);

@@ -273,6 +273,16 @@ bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec,
     return true;
 }
 
+bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err)
+{
+    struct blueprint p;
+    if (!blueprint_make(&p, spec, err))
+        return false;
+    plan_print(p.plan, out);
+    blueprint_release(&p);
+    return true;
+}
+
 int bucket_size(const struct bucket *b)
 {
     return b->n_models;

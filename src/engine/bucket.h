@@ -11,6 +11,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Of this build, by their devices' names; NULL at the end. */
+extern const struct backend *const engine_backends[];
+
 struct engine {
     const struct backend *backend;
     struct backend_device *device;

@@ -7,17 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *device;
-    const struct backend *backend;
-} backends[] = {{"cpu", &backend_cpu}};
+const struct backend *const engine_backends[] = {&backend_cpu, NULL};
 
 struct engine *engine_open(const char *device, int threads, struct error *err)
 {
     const struct backend *backend = NULL;
-    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        if (strcmp(backends[i].device, device) == 0)
-            backend = backends[i].backend;
+    for (size_t i = 0; !backend && engine_backends[i]; i++)
+        if (strcmp(engine_backends[i]->name, device) == 0)
+            backend = engine_backends[i];
     if (!backend) {
         error_set(err, ERROR_USAGE, "no engine for device '%s' in this build: use cpu", device);
         return NULL;

@@ -16,6 +16,7 @@
 #include "nn/task.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct engine;
 struct bucket;
@@ -104,6 +105,9 @@ uint64_t bucket_plan_hash(const struct bucket *b);
 /* Bytes bucket_new would take beside the data set: what list and layouts print. */
 bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec, size_t *bytes,
                          struct error *err);
+/* The plan bucket_new would make, as a table for people: shards, steps, stages, buffers.  Of the
+ * data set only shape, outputs and kind of targets are looked at. */
+bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err);
 
 /* Trains and evaluates all models of all buckets; each bucket's models go on from where they are
  * (imported state included).  False only when the device failed as a whole; a diverged model is a

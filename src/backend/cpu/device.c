@@ -161,6 +161,8 @@ static void device_model_read(const struct backend_bucket *b, int k, float *para
 
 const struct backend backend_cpu = {
     .name = "cpu",
+    .variant_at = cpu_variant_at,
+    .kernel_at = cpu_kernel_at,
     .open = device_open,
     .close = device_close,
     .threads = device_threads,

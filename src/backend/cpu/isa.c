@@ -70,3 +70,27 @@ const struct cpu_isa *cpu_isa_find(const char *name)
             return cpu_isas[i];
     return NULL;
 }
+
+/* Set i: the reference, then cpu_isas; NULL past the last. */
+static const struct cpu_isa *isa_at(int i)
+{
+    const int n = (int)(sizeof cpu_isas / sizeof *cpu_isas);
+    if (i == 0)
+        return &cpu_isa_reference;
+    return i > 0 && i < n ? cpu_isas[i - 1] : NULL;
+}
+
+bool cpu_variant_at(int i, struct backend_variant *out)
+{
+    const struct cpu_isa *isa = isa_at(i);
+    if (isa)
+        *out = (struct backend_variant){isa->name, i == 0, isa->usable()};
+    return isa != NULL;
+}
+
+const char *cpu_kernel_at(int i, enum step_kind kind, enum op_kind op)
+{
+    const struct cpu_isa *isa = isa_at(i);
+    const struct cpu_kernel *kernel = isa ? find_in(isa, kind, op) : NULL;
+    return kernel ? kernel->name : NULL;
+}

@@ -52,6 +52,10 @@ extern const struct cpu_isa *const cpu_isas[];
 const struct cpu_kernel *cpu_kernel_find(const struct cpu_isa *isa, enum step_kind kind,
                                          enum op_kind op);
 
+/* As backend.h: what this build has. */
+bool cpu_variant_at(int i, struct backend_variant *out);
+const char *cpu_kernel_at(int i, enum step_kind kind, enum op_kind op);
+
 /* The set of this name ("reference", "generic", "avx2", "avx512"); name NULL: the best one.  NULL
  * when unknown or not usable on this machine. */
 const struct cpu_isa *cpu_isa_find(const char *name);
