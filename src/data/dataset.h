@@ -23,7 +23,7 @@ enum augment { AUGMENT_NONE, AUGMENT_CROP_FLIP };
 struct data_part {
     int64_t n;
     const void *x;        /* n samples, NHWC, of x_type */
-    const int32_t *label; /* n class numbers, or NULL */
+    const int32_t *label; /* n x labels_per_sample class numbers, or NULL */
     const float *value;   /* n real targets, or NULL */
 };
 
@@ -32,10 +32,12 @@ struct dataset {
     enum data_source source;
     struct shape shape;
     enum data_type x_type;
-    float divisor;        /* network input = stored value / divisor (u8), 1 for floats */
-    enum augment augment; /* of training samples */
-    int32_t n_outputs;    /* classes, or 1 for a regression */
-    const char *task;     /* the set's own task: "classification", "regression" */
+    float divisor;             /* network input = stored value / divisor (u8), 1 for floats */
+    enum augment augment;      /* of training samples */
+    int32_t n_outputs;         /* classes, words to choose from, or 1 for a regression */
+    int32_t vocabulary;        /* DATA_I32: samples are token ids 0..vocabulary-1; 0 else */
+    int32_t labels_per_sample; /* 1; language modelling: one a token */
+    const char *task; /* the set's own task: "classification", "regression", "language_modeling" */
     struct data_part train, test;
     bool test_is_train; /* the set has no test split: test repeats train (val_source = train) */
     size_t bytes;       /* memory it holds */
@@ -47,6 +49,7 @@ struct data_info {
     const char *summary;
     struct shape shape;
     int32_t n_outputs;
+    int32_t vocabulary; /* 0: samples are no token ids */
     const char *task;
     int64_t n_train, n_test;
     bool built;     /* false: known to the catalogue, real files not readable by this version */
@@ -57,6 +60,12 @@ struct data_info {
 extern const struct data_info *const data_table[];
 /* Case-insensitive; `spec` may carry arguments.  NULL when unknown. */
 const struct data_info *data_find(const char *spec);
+/* What the table says, with the spec's arguments in it: data_check that tells what it found.
+ *
+ * Arguments.  Synthetic content takes its sizes: n_train and n_test (every set; n_test not where
+ * test repeats train), seq (wikitext, sst2: tokens a sample) and vocab (the same: token ids; of
+ * wikitext also the outputs).  "wikitext?seq=16&vocab=200&n_train=512".  Real sets take none. */
+bool data_describe(const char *spec, bool synthetic, struct data_info *out, struct error *err);
 /* Name and arguments can be used (known, built or synthetic asked for), without touching files. */
 bool data_check(const char *spec, bool synthetic, struct error *err);
 /* The files of the set are there (or it is embedded); else an error naming the path expected and
@@ -66,7 +75,7 @@ bool data_present(const char *spec, const char *root, struct error *err);
 /* Loads a set from the data root (see data.md's layouts; gzip'd members are read directly), or
  * generates content of its exact shape.  Truncated, oversized or inconsistent files are errors that
  * name the file.  Synthetic content: purpose RNG_SYNTH, seed 0; labels depend on the content so
- * that a network can learn them. */
+ * that a network can learn them (data/loader.h says how). */
 struct dataset *data_load(const char *spec, const char *root, bool synthetic, struct error *err);
 void data_free(struct dataset *d);
 

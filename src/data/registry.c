@@ -138,27 +138,35 @@ static const struct data_def imagenette = {
     .divisor = 255,
 };
 
-/* n_train depends on the cutting into windows, which a later version does. */
+/* 2,051,910 and 241,211 words in train and test, the last window's target included. */
 static const struct data_def wikitext = {
     .info = {.name = "wikitext",
              .summary = "WikiText-2: the next word, windows of 128 words",
              .shape = VECTOR(128),
              .n_outputs = 6500,
-             .task = "language_modeling"},
+             .vocabulary = 6500,
+             .task = "language_modeling",
+             .n_train = 16030,
+             .n_test = 1884,
+             .synthetic = true},
     .x_type = DATA_I32,
     .divisor = 1,
+    .min_tokens = 2,
 };
 
 static const struct data_def sst2 = {
     .info = {.name = "sst2",
-             .summary = "SST-2: sentiment of a sentence, 128 tokens and their mask",
-             .shape = {2, {2, 128, 1}},
+             .summary = "SST-2: sentiment of a sentence, 128 tokens, padding included",
+             .shape = VECTOR(128),
              .n_outputs = 2,
+             .vocabulary = 250002,
              .task = "classification",
              .n_train = 67349,
-             .n_test = 872},
+             .n_test = 872,
+             .synthetic = true},
     .x_type = DATA_I32,
     .divisor = 1,
+    .min_tokens = 8,
 };
 
 #define N_SETS 9
@@ -224,9 +232,45 @@ static bool usable(const struct data_info *info, bool synthetic, struct error *e
     return true;
 }
 
-/* The set a spec names, with its arguments checked; NULL with an error.  No set of this version
- * takes arguments. */
-static const struct data_def *resolve(const char *text, bool synthetic, struct error *err)
+static bool labels_tokens(const struct data_info *info)
+{
+    return strcmp(info->task, "language_modeling") == 0;
+}
+
+/* Sizes of synthetic content; the later ones are those of sequences of tokens. */
+enum size_arg { ARG_N_TRAIN, ARG_N_TEST, ARG_SEQ, ARG_VOCAB, N_SIZE_ARGS };
+
+#define MAX_SAMPLES   100000000
+#define MAX_SEQ       4096
+#define MIN_VOCAB     16
+#define MAX_VOCAB     (1 << 24)
+#define SIZE(i, n, a) spec_get_int(spec, names[i], n, a, max[i], &v[i], err)
+
+static bool read_sizes(const struct data_def *def, const struct spec *spec, bool synthetic,
+                       struct data_info *info, struct error *err)
+{
+    static const char *const names[N_SIZE_ARGS] = {"n_train", "n_test", "seq", "vocab"};
+    static const int64_t max[N_SIZE_ARGS] = {MAX_SAMPLES, MAX_SAMPLES, MAX_SEQ, MAX_VOCAB};
+    const int n_sizes = info->vocabulary ? N_SIZE_ARGS : def->test_is_train ? 1 : 2;
+    int64_t v[N_SIZE_ARGS];
+    if (!spec_only(spec, names, synthetic ? n_sizes : 0, err) ||
+        !SIZE(ARG_N_TRAIN, info->n_train, 1) || !SIZE(ARG_N_TEST, info->n_test, 1) ||
+        !SIZE(ARG_SEQ, info->shape.d[0], def->min_tokens) ||
+        !SIZE(ARG_VOCAB, info->vocabulary, MIN_VOCAB))
+        return false;
+    info->n_train = v[ARG_N_TRAIN];
+    info->n_test = def->test_is_train ? v[ARG_N_TRAIN] : v[ARG_N_TEST];
+    if (info->vocabulary) {
+        info->shape.d[0] = (int32_t)v[ARG_SEQ];
+        info->vocabulary = (int32_t)v[ARG_VOCAB];
+        info->n_outputs = labels_tokens(info) ? info->vocabulary : info->n_outputs;
+    }
+    return true;
+}
+
+/* The set a spec names, and its table entry with the spec's arguments in it; NULL with an error. */
+static const struct data_def *resolve(const char *text, bool synthetic, struct data_info *info,
+                                      struct error *err)
 {
     struct spec spec;
     if (!spec_parse(&spec, text, err)) {
@@ -236,19 +280,28 @@ static const struct data_def *resolve(const char *text, bool synthetic, struct e
     const struct data_def *def = find_name(spec.name);
     if (!def) {
         unknown_set(spec.name, err);
-    } else if (!spec_only(&spec, NULL, 0, err)) {
-        error_prefix(err, "data set");
-        def = NULL;
-    } else if (!usable(&def->info, synthetic, err)) {
-        def = NULL;
+    } else {
+        *info = def->info;
+        if (!read_sizes(def, &spec, synthetic, info, err)) {
+            error_prefix(err, "data set");
+            def = NULL;
+        } else if (!usable(info, synthetic, err)) {
+            def = NULL;
+        }
     }
     spec_release(&spec);
     return def;
 }
 
+bool data_describe(const char *spec, bool synthetic, struct data_info *out, struct error *err)
+{
+    return resolve(spec, synthetic, out, err) != NULL;
+}
+
 bool data_check(const char *spec, bool synthetic, struct error *err)
 {
-    return resolve(spec, synthetic, err) != NULL;
+    struct data_info info;
+    return data_describe(spec, synthetic, &info, err);
 }
 
 /* ---- files ------------------------------------------------------------------------------------
@@ -273,7 +326,8 @@ static bool files_present(const struct data_def *def, const char *root, struct e
 
 bool data_present(const char *spec, const char *root, struct error *err)
 {
-    const struct data_def *def = resolve(spec, false, err);
+    struct data_info info;
+    const struct data_def *def = resolve(spec, false, &info, err);
     return def && files_present(def, root, err);
 }
 
@@ -292,26 +346,30 @@ void *data_alloc(size_t count, size_t size, const struct data_def *def, struct e
 static size_t part_bytes(const struct dataset *d, const struct data_part *p)
 {
     const size_t element = d->x_type == DATA_U8 ? 1 : 4;
-    const size_t target = (p->label ? sizeof *p->label : 0) + (p->value ? sizeof *p->value : 0);
+    const size_t target = (p->label ? (size_t)d->labels_per_sample * sizeof *p->label : 0) +
+                          (p->value ? sizeof *p->value : 0);
     return (size_t)p->n * (shape_count(d->shape) * element + target);
 }
 
 struct dataset *data_load(const char *spec, const char *root, bool synthetic, struct error *err)
 {
-    const struct data_def *def = resolve(spec, synthetic, err);
+    struct data_info info;
+    const struct data_def *def = resolve(spec, synthetic, &info, err);
     if (!def || (!synthetic && !files_present(def, root, err)))
         return NULL;
     struct dataset *d = xcalloc(1, sizeof *d);
     d->name = xstrdup(spec);
     d->source = synthetic ? DATA_SYNTHETIC : DATA_REAL;
-    d->shape = def->info.shape;
+    d->shape = info.shape;
     d->x_type = def->x_type;
     d->divisor = def->divisor;
     d->augment = def->augment;
-    d->n_outputs = def->info.n_outputs;
-    d->task = def->info.task;
+    d->n_outputs = info.n_outputs;
+    d->vocabulary = info.vocabulary;
+    d->labels_per_sample = labels_tokens(&info) ? info.shape.d[0] : 1;
+    d->task = info.task;
     d->test_is_train = def->test_is_train;
-    if (!(synthetic ? synthetic_load(def, d, err) : def->load(def, root, d, err))) {
+    if (!(synthetic ? synthetic_load(def, &info, d, err) : def->load(def, root, d, err))) {
         data_free(d);
         return NULL;
     }

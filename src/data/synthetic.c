@@ -1,13 +1,9 @@
-/* Generated content of a set's exact shape.  Counter of every draw: seed 0, purpose RNG_SYNTH, the
- * stream below as ordinal, a hash of the set's name as epoch. */
-#include "base/rng.h"
-#include "data/loader.h"
+/* Generated content of a set's exact shape: images and regressions. */
+#include "data/synthetic.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum stream { STREAM_PATTERN, STREAM_NOISE, STREAM_SAMPLE };
 
 /* Noise is drawn once into a bank of this many bytes; a sample takes a window of it at an offset
  * of its own.  A Philox word a pixel would take seconds for a large set. */
@@ -15,24 +11,12 @@ enum stream { STREAM_PATTERN, STREAM_NOISE, STREAM_SAMPLE };
 
 struct synth {
     const struct data_def *def;
+    const struct data_info *info;
     uint32_t set;     /* hash of the name */
     size_t pixels;    /* a sample */
     uint8_t *pattern; /* n_outputs x pixels */
     uint8_t *noise;   /* BANK + pixels */
 };
-
-static uint32_t name_hash(const char *name)
-{
-    uint32_t h = 0x811C9DC5u;
-    for (; *name; name++)
-        h = (h ^ (uint32_t)(unsigned char)*name) * 0x01000193u;
-    return h;
-}
-
-static struct rng_block draw(uint32_t set, enum stream stream, uint32_t item, uint32_t quad)
-{
-    return rng_block_at(0, RNG_SYNTH, stream, set, item, quad);
-}
 
 /* Noise takes 0..noise_mask, patterns the rest of the range up to the divisor. */
 static uint8_t noise_mask(const struct data_def *def)
@@ -47,12 +31,12 @@ static uint8_t noise_mask(const struct data_def *def)
 
 static void make_pattern(const struct synth *s, uint32_t class_)
 {
-    const struct shape shape = s->def->info.shape;
+    const struct shape shape = s->info->shape;
     const int32_t h = shape.d[0], w = shape.d[1], c = shape.d[2];
     const uint32_t levels = (uint32_t)s->def->divisor - noise_mask(s->def) + 1;
     uint8_t cell[CELLS * CELLS * MAX_CHANNELS];
     for (uint32_t i = 0; i < sizeof cell; i++)
-        cell[i] = (uint8_t)(draw(s->set, STREAM_PATTERN, class_, i).v[0] % levels);
+        cell[i] = (uint8_t)(synth_draw(s->set, STREAM_PATTERN, class_, i).v[0] % levels);
     uint8_t *out = s->pattern + class_ * s->pixels;
     for (int32_t y = 0; y < h; y++)
         for (int32_t x = 0; x < w; x++) {
@@ -67,7 +51,7 @@ static void make_noise(const struct synth *s)
     const uint8_t mask = noise_mask(s->def);
     const size_t n = BANK + s->pixels;
     for (size_t i = 0; i < n; i += 16) {
-        const struct rng_block b = draw(s->set, STREAM_NOISE, 0, (uint32_t)(i / 16));
+        const struct rng_block b = synth_draw(s->set, STREAM_NOISE, 0, (uint32_t)(i / 16));
         for (size_t j = 0; j < 16 && i + j < n; j++)
             s->noise[i + j] = (uint8_t)(b.v[j / 4] >> (8 * (j % 4))) & mask;
     }
@@ -91,8 +75,8 @@ static bool make_part(const struct synth *s, int64_t first, int64_t n, struct da
     if (!x || !label)
         return false;
     for (int64_t i = 0; i < n; i++) {
-        const struct rng_block b = draw(s->set, STREAM_SAMPLE, (uint32_t)(first + i), 0);
-        label[i] = (int32_t)(b.v[0] % (uint32_t)s->def->info.n_outputs);
+        const struct rng_block b = synth_draw(s->set, STREAM_SAMPLE, (uint32_t)(first + i), 0);
+        label[i] = (int32_t)(b.v[0] % (uint32_t)s->info->n_outputs);
         add_bytes(x + (size_t)i * s->pixels, s->pattern + (size_t)label[i] * s->pixels,
                   s->noise + b.v[1] % BANK, s->pixels);
     }
@@ -100,10 +84,11 @@ static bool make_part(const struct synth *s, int64_t first, int64_t n, struct da
     return true;
 }
 
-static bool make_images(const struct data_def *def, struct dataset *d, struct error *err)
+static bool make_images(const struct data_def *def, const struct data_info *info, struct dataset *d,
+                        struct error *err)
 {
-    const struct data_info *info = &def->info;
-    struct synth s = {.def = def, .set = name_hash(info->name), .pixels = shape_count(info->shape)};
+    struct synth s = {
+        .def = def, .info = info, .set = synth_set(info->name), .pixels = shape_count(info->shape)};
     s.pattern = data_alloc((size_t)info->n_outputs, s.pixels, def, err);
     s.noise = data_alloc(BANK + s.pixels, 1, def, err);
     bool ok = s.pattern && s.noise;
@@ -125,10 +110,11 @@ static float unit_variance(uint32_t word)
     return (2.0f * rng_unit(word) - 1.0f) * 1.7320508f;
 }
 
-static bool make_regression(const struct data_def *def, struct dataset *d, struct error *err)
+static bool make_regression(const struct data_def *def, const struct data_info *info,
+                            struct dataset *d, struct error *err)
 {
-    const uint32_t set = name_hash(def->info.name);
-    const size_t n = (size_t)def->info.n_train, features = shape_count(def->info.shape);
+    const uint32_t set = synth_set(info->name);
+    const size_t n = (size_t)info->n_train, features = shape_count(info->shape);
     float *x = data_alloc(n, features * sizeof *x, def, err);
     float *value = data_alloc(n, sizeof *value, def, err);
     d->train.x = x;
@@ -137,9 +123,10 @@ static bool make_regression(const struct data_def *def, struct dataset *d, struc
         return false;
     for (size_t i = 0; i < n; i++) {
         float *row = x + i * features;
-        const struct rng_block extra = draw(set, STREAM_NOISE, (uint32_t)i, 0);
+        const struct rng_block extra = synth_draw(set, STREAM_NOISE, (uint32_t)i, 0);
         for (size_t j = 0; j < features; j += 4) {
-            const struct rng_block b = draw(set, STREAM_SAMPLE, (uint32_t)i, (uint32_t)(j / 4));
+            const struct rng_block b =
+                synth_draw(set, STREAM_SAMPLE, (uint32_t)i, (uint32_t)(j / 4));
             for (size_t k = 0; k < 4 && j + k < features; k++)
                 row[j + k] = unit_variance(b.v[k]);
         }
@@ -151,7 +138,12 @@ static bool make_regression(const struct data_def *def, struct dataset *d, struc
     return true;
 }
 
-bool synthetic_load(const struct data_def *def, struct dataset *d, struct error *err)
+bool synthetic_load(const struct data_def *def, const struct data_info *info, struct dataset *d,
+                    struct error *err)
 {
-    return def->x_type == DATA_F32 ? make_regression(def, d, err) : make_images(def, d, err);
+    if (info->vocabulary)
+        return d->labels_per_sample > 1 ? synthetic_words(def, info, d, err)
+                                        : synthetic_texts(def, info, d, err);
+    return def->x_type == DATA_F32 ? make_regression(def, info, d, err)
+                                   : make_images(def, info, d, err);
 }

@@ -19,8 +19,8 @@ static void test_table(void **state)
         {"cifar100", 32, 32, 3, 100, 50000, 10000, false, true},
         {"flowers102", 224, 224, 3, 102, 1020, 1020, false, true},
         {"imagenette", 224, 224, 3, 10, 9469, 3925, false, true},
-        {"wikitext", 128, 1, 1, 6500, 0, 0, false, false},
-        {"sst2", 2, 128, 1, 2, 67349, 872, false, false},
+        {"wikitext", 128, 1, 1, 6500, 16030, 1884, false, true},
+        {"sst2", 128, 1, 1, 2, 67349, 872, false, true},
     };
     size_t n = 0;
     for (; data_table[n]; n++) {
@@ -37,6 +37,9 @@ static void test_table(void **state)
     assert_string_equal(data_find("cal_housing")->task, "regression");
     assert_string_equal(data_find("wikitext")->task, "language_modeling");
     assert_string_equal(data_find("sst2")->task, "classification");
+    assert_int_equal(data_find("wikitext")->vocabulary, 6500);
+    assert_int_equal(data_find("sst2")->vocabulary, 250002);
+    assert_int_equal(data_find("mnist")->vocabulary, 0);
 }
 
 static void test_find(void **state)
@@ -66,9 +69,17 @@ static void test_check(void **state)
         {"digits?size=3", false, "digits takes no arguments, but has 'size'"},
         {"cifar10", false, "cannot read its files yet; use --data synthetic"},
         {"imagenette", false, "cannot read its files yet"},
-        {"wikitext", false, "cannot read its files yet"},
-        {"wikitext", true, "cannot generate synthetic content"},
-        {"sst2", true, "cannot generate synthetic content"},
+        {"wikitext", false, "cannot read its files yet; use --data synthetic"},
+        {"wikitext?seq=16", false, "wikitext takes no arguments, but has 'seq'"},
+        {"mnist?n_train=16", false, "mnist takes no arguments, but has 'n_train'"},
+        {"wikitext?train=valid", true, "'train'"},
+        {"wikitext?vocab=15", true, "vocab"},
+        {"wikitext?seq=1", true, "seq"},
+        {"sst2?seq=7", true, "seq"},
+        {"sst2?n_train=0", true, "n_train"},
+        {"sst2?n_test=x", true, "n_test"},
+        {"cifar10?seq=16", true, "'seq'"},
+        {"cal_housing?n_test=16", true, "'n_test'"},
         {"folder:/tmp/x?transform=none", false, "does not read data sets of your own"},
         {"csv:/tmp/x.csv", true, "does not read data sets of your own"},
     };
@@ -81,6 +92,30 @@ static void test_check(void **state)
         assert_null(data_load(cases[i].spec, "/nonexistent", cases[i].synthetic, &e));
         assert_int_equal(e.class_, ERROR_USAGE);
     }
+}
+
+/* Arguments of synthetic content show in the description; the table stays as it is. */
+static void test_describe(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct data_info i;
+    assert_true(data_describe("wikitext?seq=16&vocab=200&n_train=512&n_test=7", true, &i, &err));
+    assert_true(shape_equal(i.shape, shape_vector(16)));
+    assert_true(i.n_outputs == 200 && i.vocabulary == 200);
+    assert_true(i.n_train == 512 && i.n_test == 7);
+    assert_true(data_describe("SST2?vocab=1000", true, &i, &err));
+    assert_string_equal(i.name, "sst2");
+    assert_true(shape_equal(i.shape, shape_vector(128)));
+    assert_true(i.n_outputs == 2 && i.vocabulary == 1000);
+    assert_true(i.n_train == 67349 && i.n_test == 872);
+    assert_true(data_describe("cal_housing?n_train=10", true, &i, &err));
+    assert_true(i.n_train == 10 && i.n_test == 10);
+    assert_true(data_describe("mnist", false, &i, &err));
+    assert_true(i.n_train == 60000 && i.vocabulary == 0);
+    assert_int_equal(data_find("wikitext?seq=16")->shape.d[0], 128);
+    assert_false(data_describe("wikitext", false, &i, &err));
+    assert_int_equal(err.class_, ERROR_USAGE);
 }
 
 static void test_missing_files_name_path_and_source(void **state)
@@ -124,6 +159,8 @@ static void test_digits(void **state)
     assert_true(d->divisor == 16.0f);
     assert_int_equal(d->augment, AUGMENT_NONE);
     assert_int_equal(d->n_outputs, 10);
+    assert_int_equal(d->labels_per_sample, 1);
+    assert_int_equal(d->vocabulary, 0);
     assert_string_equal(d->task, "classification");
     assert_true(d->train.n == 1438 && d->test.n == 359);
     assert_false(d->test_is_train);
@@ -165,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_describe),
         cmocka_unit_test_setup_teardown(test_missing_files_name_path_and_source, folder_setup,
                                         folder_teardown),
         cmocka_unit_test(test_digits),

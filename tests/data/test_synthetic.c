@@ -14,8 +14,8 @@ static struct dataset *loaded(const char *name)
 static void test_shapes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"digits",  "mnist",    "cal_housing",
-                                        "cifar10", "cifar100", "flowers102"};
+    static const char *const names[] = {"digits",   "mnist",      "cal_housing", "cifar10",
+                                        "cifar100", "flowers102", "wikitext",    "sst2"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct dataset *d = loaded(names[i]);
         const struct data_info *info = data_find(names[i]);
@@ -25,7 +25,11 @@ static void test_shapes(void **state)
         assert_int_equal(d->n_outputs, info->n_outputs);
         assert_int_equal(d->augment == AUGMENT_CROP_FLIP, strncmp(names[i], "cifar", 5) == 0);
         assert_int_equal(d->test_is_train, strcmp(names[i], "cal_housing") == 0);
-        assert_int_equal(d->train.label != NULL, strcmp(d->task, "classification") == 0);
+        assert_int_equal(d->train.label != NULL, strcmp(d->task, "regression") != 0);
+        const bool words = strcmp(d->task, "language_modeling") == 0;
+        assert_int_equal(d->labels_per_sample, words ? 128 : 1);
+        assert_int_equal(d->vocabulary, info->vocabulary);
+        assert_int_equal(d->x_type == DATA_I32, d->vocabulary > 0);
         assert_int_equal(d->train.value != NULL, strcmp(d->task, "regression") == 0);
         data_free(d);
     }
@@ -34,7 +38,8 @@ static void test_shapes(void **state)
 static void test_same_every_time(void **state)
 {
     (void)state;
-    static const char *const names[] = {"digits", "cal_housing", "mnist"};
+    static const char *const names[] = {"digits", "cal_housing", "mnist", "wikitext?n_train=99",
+                                        "sst2?n_train=99"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct dataset *a = loaded(names[i]), *b = loaded(names[i]);
         const size_t n = (size_t)a->train.n, m = (size_t)a->test.n;
@@ -42,7 +47,8 @@ static void test_same_every_time(void **state)
         assert_memory_equal(a->train.x, b->train.x, n * sample);
         assert_memory_equal(a->test.x, b->test.x, m * sample);
         if (a->train.label)
-            assert_memory_equal(a->train.label, b->train.label, n * 4);
+            assert_memory_equal(a->train.label, b->train.label,
+                                n * 4 * (size_t)a->labels_per_sample);
         else
             assert_memory_equal(a->train.value, b->train.value, n * 4);
         data_free(a);
@@ -152,12 +158,139 @@ static void test_learnable_regression(void **state)
     data_free(d);
 }
 
+static const char *const texts[] = {"wikitext?n_train=100", "sst2?n_train=100"};
+
+static void test_recorded_texts(void **state)
+{
+    (void)state;
+    static const uint64_t want[] = {UINT64_C(0x3873149E69A5F6C0), UINT64_C(0xF284CF38DB63A2B8)};
+    for (size_t i = 0; i < 2; i++) {
+        struct dataset *d = loaded(texts[i]);
+        const int32_t *x = d->train.x, *label = d->train.label;
+        const int64_t n_labels = 100 * d->labels_per_sample;
+        uint64_t h = 0xCBF29CE484222325u;
+        for (int64_t j = 0; j < 100 * 128 + n_labels; j++)
+            h = (h ^ (uint64_t)(j < 12800 ? x[j] : label[j - 12800])) * 0x100000001B3u;
+        if (h != want[i])
+            fail_msg("%s: the content's hash has become 0x%llX", texts[i], (unsigned long long)h);
+        data_free(d);
+    }
+}
+
+/* A smaller set is the beginning of a larger one. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const char *const small[] = {"mnist?n_train=50&n_test=3", "wikitext?n_train=50&n_test=3",
+                                        "sst2?n_train=50&n_test=3", "cal_housing?n_train=50"};
+    for (size_t i = 0; i < 4; i++) {
+        char name[16] = "";
+        memcpy(name, small[i], strcspn(small[i], "?"));
+        struct dataset *a = loaded(small[i]), *b = loaded(name);
+        const size_t sample = shape_count(a->shape) * (a->x_type == DATA_U8 ? 1 : 4);
+        assert_int_equal(a->train.n, 50);
+        assert_int_equal(a->test.n, a->test_is_train ? 50 : 3);
+        assert_memory_equal(a->train.x, b->train.x, 50 * sample);
+        if (a->train.label)
+            assert_memory_equal(a->train.label, b->train.label,
+                                50 * 4 * (size_t)a->labels_per_sample);
+        if (!a->test_is_train)
+            assert_memory_not_equal(a->train.x, a->test.x, 3 * sample);
+        data_free(a);
+        data_free(b);
+    }
+}
+
+/* The next word follows from the two before it, 255 times of 256, by rules the whole set shares:
+ * after the first word one successor, later one of two neighbours, which the word before chooses.
+ */
+static void test_grammar(void **state)
+{
+    (void)state;
+    struct dataset *d = loaded("wikitext?seq=64&vocab=200");
+    assert_int_equal(d->bytes, (16030 + 1884) * (64 + 64) * 4);
+    static int32_t rule[200][200]; /* of the word before (0: none) and the word */
+    static int32_t count[200];
+    int64_t broken = 0, far = 0, n = 0;
+    for (int64_t i = 0; i < d->train.n; i++) {
+        const int32_t *x = (const int32_t *)d->train.x + i * 64;
+        const int32_t *next = d->train.label + i * 64;
+        for (int t = 0; t < 64; t++, n++) {
+            assert_true(x[t] >= 2 && x[t] < 200 && next[t] >= 2 && next[t] < 200);
+            assert_true(t == 63 || x[t + 1] == next[t]);
+            int32_t *known = &rule[t ? x[t - 1] : 0][x[t]];
+            if (*known == 0)
+                *known = next[t];
+            broken += next[t] != *known;
+            far += t > 0 && rule[0][x[t]] > 0 && (next[t] ^ rule[0][x[t]]) > 1;
+            count[x[t]]++;
+        }
+    }
+    /* The exceptions, and what first came as one. */
+    assert_true((double)broken / (double)n > 0.003 && (double)broken / (double)n < 0.02);
+    assert_true((double)far / (double)n > 0.003 && (double)far / (double)n < 0.02);
+    int both = 0;
+    for (int w = 2; w < 200; w++) {
+        assert_true(count[w] > n / 200 / 4);
+        bool same = false, other = false;
+        for (int u = 2; u < 200; u++) {
+            same |= rule[u][w] == rule[0][w];
+            other |= rule[u][w] == (rule[0][w] ^ 1);
+        }
+        both += same && other;
+    }
+    if (both < 190)
+        fail_msg("%d of 198 words have both successors", both);
+    data_free(d);
+}
+
+/* A text's class is the one whose words it has; these are few, the others many. */
+static void test_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int32_t length, vocabulary, own;
+    } cases[] = {{"sst2", 128, 250002, 32}, {"sst2?seq=8&vocab=16", 8, 16, 2}};
+    for (size_t c = 0; c < 2; c++) {
+        struct dataset *d = loaded(cases[c].name);
+        const int32_t length = cases[c].length, own = cases[c].own;
+        int64_t count[2] = {0}, words = 0;
+        for (int64_t i = 0; i < d->train.n; i++) {
+            const int32_t *x = (const int32_t *)d->train.x + i * length, label = d->train.label[i];
+            int32_t end = 1, tells = 0;
+            assert_int_equal(x[0], 0);
+            for (; x[end] != 2; end++) {
+                assert_true(end < length - 1 && x[end] >= 4 && x[end] < cases[c].vocabulary - 1);
+                if (x[end] < 4 + 2 * own) {
+                    assert_int_equal((x[end] - 4) / own, label);
+                    tells++;
+                }
+            }
+            assert_true(tells >= 1 && tells <= 3);
+            assert_true(end - 1 >= 4 && end - 1 <= 32);
+            for (int32_t j = end + 1; j < length; j++)
+                assert_int_equal(x[j], 1);
+            count[label]++;
+            words += end - 1;
+        }
+        assert_true(count[0] > d->train.n * 49 / 100 && count[1] > d->train.n * 49 / 100);
+        const double mean = (double)words / (double)d->train.n;
+        assert_near(mean, c == 0 ? 18 : 5, 0.1);
+        data_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_same_every_time),
         cmocka_unit_test(test_recorded_content),
+        cmocka_unit_test(test_recorded_texts),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_texts),
         cmocka_unit_test(test_learnable_classes),
         cmocka_unit_test(test_learnable_regression),
     };
