@@ -1,6 +1,7 @@
 #include "measure/environment.h"
 #include "base/os.h"
 #include "measure/nvml.h"
+#include "measure/rapl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,9 @@ static void read_host(struct environment *env)
 static void read_gpu(struct environment *env, int gpu)
 {
     env->gpu_count = nvml_count();
+    if (env->gpu_count == 0)
+        snprintf(env->gpu_cause, sizeof env->gpu_cause, "%s",
+                 nvml_available() ? "the NVIDIA driver sees no GPU" : nvml_cause());
     if (!nvml_driver_version(env->driver_version, sizeof env->driver_version))
         env->driver_version[0] = '\0';
     if (!nvml_cuda_version(env->cuda_version, sizeof env->cuda_version))
@@ -50,4 +54,14 @@ void environment_read(struct environment *env, int gpu)
     env->vram_total_mb = env->power_limit_w = -1;
     read_host(env);
     read_gpu(env, gpu);
+}
+
+bool environment_host_energy(char *cause, size_t size)
+{
+    struct rapl r;
+    rapl_open(&r, RAPL_ROOT);
+    const bool readable = r.n > 0;
+    snprintf(cause, size, "%s", r.cause);
+    rapl_close(&r);
+    return readable;
 }

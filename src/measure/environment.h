@@ -2,6 +2,9 @@
 #ifndef MEASURE_ENVIRONMENT_H
 #define MEASURE_ENVIRONMENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct environment {
     char cpu_model[128];
     int cpu_cores;               /* this process may use */
@@ -11,9 +14,13 @@ struct environment {
     char gpu_name[96], gpu_uuid[96], driver_version[48], cuda_version[16], compute_mode[24];
     double vram_total_mb, power_limit_w;
     int gpu_count;
+    char gpu_cause[160]; /* why there is none: "libnvidia-ml.so.1 is not installed: ..."; else "" */
 };
 
 /* gpu: NVML index (only used when NVML is there). */
 void environment_read(struct environment *env, int gpu);
+
+/* Can the processor's energy counters (RAPL) be read?  cause (size bytes): why not, else "". */
+bool environment_host_energy(char *cause, size_t size);
 
 #endif

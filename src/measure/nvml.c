@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MIB (1024.0 * 1024.0)
+#define MIB        (1024.0 * 1024.0)
+#define CAUSE_SIZE 160
 
 /* Where each function's pointer goes.  Several names: the newest first. */
 static const struct {
@@ -39,9 +40,38 @@ static const struct {
 /* The library is a registry of the process: opened once, never closed. */
 static struct nvml_table library;
 static bool library_ok;
+static char library_cause[CAUSE_SIZE], test_cause[CAUSE_SIZE];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct nvml_table *test_table;
 static bool test_ok;
+
+/* What nvmlInit answers on machines that have the library and no working driver. */
+static const struct {
+    int code;
+    const char *meaning;
+} init_answers[] = {
+    {4, "no permission to use the driver"},
+    {9, "the NVIDIA driver is not loaded"},
+    {18, "the driver and libnvidia-ml.so are of different versions: restart the machine"},
+};
+
+/* Initialises a table that was opened; else why says what went wrong. */
+static bool start(const struct nvml_table *t, bool may_lack_init, char why[CAUSE_SIZE])
+{
+    const char *meaning = NULL;
+    why[0] = '\0';
+    if (!t->init && !may_lack_init)
+        snprintf(why, CAUSE_SIZE, "libnvidia-ml.so has no nvmlInit");
+    const int code = t->init ? t->init() : 0;
+    for (size_t i = 0; i < sizeof init_answers / sizeof *init_answers; i++)
+        if (init_answers[i].code == code)
+            meaning = init_answers[i].meaning;
+    if (meaning)
+        snprintf(why, CAUSE_SIZE, "%s", meaning);
+    else if (code != 0)
+        snprintf(why, CAUSE_SIZE, "nvmlInit failed with code %d", code);
+    return !why[0];
+}
 
 static void open_library(void)
 {
@@ -49,8 +79,10 @@ static void open_library(void)
     void *handle = NULL;
     for (size_t i = 0; !handle && i < sizeof files / sizeof *files; i++)
         handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
+    if (!handle) {
+        snprintf(library_cause, CAUSE_SIZE, "%s is not installed: no NVIDIA driver", files[0]);
         return;
+    }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *f = NULL;
         for (int j = 0; !f && j < 3 && symbols[i].names[j]; j++)
@@ -58,7 +90,7 @@ static void open_library(void)
         /* ISO C has no conversion from object to function pointer; POSIX promises equal bytes. */
         memcpy((char *)&library + symbols[i].offset, &f, sizeof f);
     }
-    library_ok = library.init && library.init() == 0;
+    library_ok = start(&library, false, library_cause);
 }
 
 /* NULL when there is no NVML. */
@@ -75,10 +107,17 @@ bool nvml_available(void)
     return api() != NULL;
 }
 
+const char *nvml_cause(void)
+{
+    if (nvml_available())
+        return "";
+    return test_table ? test_cause : library_cause;
+}
+
 void nvml_set_table(const struct nvml_table *table)
 {
     test_table = table;
-    test_ok = table && (!table->init || table->init() == 0);
+    test_ok = table && start(table, true, test_cause);
 }
 
 int nvml_count(void)

@@ -65,6 +65,9 @@ struct nvml_table {
 
 /* Opens and initialises the library once a process; false when there is none. */
 bool nvml_available(void);
+/* Why nvml_available is false: the library is not there, or what it answered; "" when it is there.
+ */
+const char *nvml_cause(void);
 /* Tests: uses this table from now on (initialising it); NULL goes back to the library. */
 void nvml_set_table(const struct nvml_table *table);
 

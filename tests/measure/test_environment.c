@@ -30,6 +30,7 @@ static void the_host_is_described(void **state)
     assert_string_equal(env.compute_mode, "");
     assert_true(env.vram_total_mb == -1 && env.power_limit_w == -1);
     assert_int_equal(env.gpu_count, 0);
+    assert_string_equal(env.gpu_cause, "the NVIDIA driver sees no GPU");
     nvml_set_table(NULL);
 }
 
@@ -47,6 +48,7 @@ static void the_gpu_asked_for_is_described(void **state)
     assert_true(env.vram_total_mb == 81920);
     assert_true(env.power_limit_w == 700);
     assert_int_equal(env.gpu_count, 2);
+    assert_string_equal(env.gpu_cause, "");
     environment_read(&env, 5); /* a driver, but no such GPU */
     assert_string_equal(env.gpu_name, "");
     assert_string_equal(env.driver_version, "580.159");
@@ -79,11 +81,23 @@ static void a_library_without_a_driver_is_none(void **state)
 {
     (void)state;
     static const struct nvml_table broken = {.init = refuse};
+    struct environment env;
     nvml_set_table(&broken);
     assert_false(nvml_available());
     assert_int_equal(nvml_count(), 0);
     assert_null(nvml_device(0));
+    environment_read(&env, 0);
+    assert_int_equal(env.gpu_count, 0);
+    assert_string_equal(env.gpu_cause, "the NVIDIA driver is not loaded");
     nvml_set_table(NULL);
+}
+
+static void unreadable_energy_has_a_cause(void **state)
+{
+    (void)state;
+    char cause[128] = "unset";
+    const bool readable = environment_host_energy(cause, sizeof cause);
+    assert_true(readable == (cause[0] == '\0'));
 }
 
 int main(void)
@@ -93,6 +107,7 @@ int main(void)
         cmocka_unit_test(the_gpu_asked_for_is_described),
         cmocka_unit_test(memory_is_without_what_the_driver_keeps),
         cmocka_unit_test(a_library_without_a_driver_is_none),
+        cmocka_unit_test(unreadable_energy_has_a_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
