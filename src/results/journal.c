@@ -50,7 +50,7 @@ static int64_t tail_start(int fd, int64_t size)
 /* True when the tail is a whole record that lacks only its newline. */
 static bool tail_is_record(int fd, int64_t start, size_t len, char shown[64])
 {
-    char *tail = malloc(len);
+    char *tail = malloc(len + 1);
     bool whole = false;
     snprintf(shown, 64, "(unreadable)");
     if (tail && pread(fd, tail, len, start) == (ssize_t)len) {

@@ -157,8 +157,8 @@ bool table_open(struct table *t, enum results_file file, const char *path, bool 
     text_list_init(&t->names);
     text_init(&t->pending);
     t->counts = json_object();
-    char *data;
-    size_t len;
+    char *data = NULL;
+    size_t len = 0;
     if (file_size(path) > 0) {
         if (!(whole ? file_read(path, CSV_MAX, &data, &len, err)
                     : read_head(path, &data, &len, err)) ||

@@ -10,6 +10,6 @@ extern const struct cpu_kernel ISA_FN(dense_kernels)[], ISA_FN(linear_kernels)[]
     ISA_FN(pool_kernels)[], ISA_FN(norm_kernels)[], ISA_FN(loss_kernels)[],
     ISA_FN(gather_kernels)[];
 
-void ISA_FN(update)(const struct update_call *call);
+void ISA_FN(update)(const struct update_call *u);
 
 #endif
