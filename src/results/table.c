@@ -160,9 +160,9 @@ bool table_open(struct table *t, enum results_file file, const char *path, bool 
     char *data = NULL;
     size_t len = 0;
     if (file_size(path) > 0) {
-        if (!(whole ? file_read(path, CSV_MAX, &data, &len, err)
-                    : read_head(path, &data, &len, err)) ||
-            !csv_parse(&t->csv, data, len, path, err))
+        const bool have = whole ? file_read(path, CSV_MAX, &data, &len, err)
+                                : read_head(path, &data, &len, err);
+        if (!have || !csv_parse(&t->csv, data, len, path, err))
             return false;
         t->restart = t->csv.n == 0 || own_header_torn(t);
         t->exists = !t->restart;
