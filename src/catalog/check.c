@@ -41,14 +41,16 @@ static bool task_check(const char *name, struct error *err)
 /* A task needs targets of its kind. */
 static bool fit_task(const struct net_def *net, const struct data_info *data, struct error *err)
 {
+    static const char *const targets[] = {[TARGET_CLASS] = "class numbers",
+                                          [TARGET_REAL] = "real numbers",
+                                          [TARGET_TOKENS] = "a word for every place"};
     const struct task_info *asked = task_find(net->task), *own = task_find(data->task);
     if (own && own->target == asked->target)
         return true;
     return error_set(err, ERROR_USAGE,
                      "task %s needs %s as targets, but data set %s is for %s: use task %s, or "
                      "another data set",
-                     net->task, asked->target == TARGET_CLASS ? "class numbers" : "real numbers",
-                     net->dataset, data->task, data->task);
+                     net->task, targets[asked->target], net->dataset, data->task, data->task);
 }
 
 static bool fit_model(const struct net_def *net, const struct data_info *data, struct error *err)
@@ -56,19 +58,19 @@ static bool fit_model(const struct net_def *net, const struct data_info *data, s
     struct graph *g = model_build(net->model, data->shape, data->n_outputs, err);
     if (!g)
         return error_prefix(err, "data set %s", net->dataset);
+    const bool ok = graph_check_input(g, data->vocabulary, err) &&
+                    task_check_network(task_find(net->task), g, err);
     graph_free(g);
-    return true;
+    return ok || error_prefix(err, "model '%s', data set %s", net->model, net->dataset);
 }
 
 static bool net_check(const struct net_def *net, bool synthetic, struct error *err)
 {
-    if (!model_check(net->model, err) || !data_check(net->dataset, synthetic, err) ||
+    struct data_info data;
+    if (!model_check(net->model, err) || !data_describe(net->dataset, synthetic, &data, err) ||
         !task_check(net->task, err))
         return false;
-    const struct data_info *data = data_find(net->dataset);
-    if (!data)
-        return error_set(err, ERROR_USAGE, "unknown data set '%s'", net->dataset);
-    return fit_task(net, data, err) && fit_model(net, data, err) &&
+    return fit_task(net, &data, err) && fit_model(net, &data, err) &&
            optim_check(optim_find(net->optimizer), &net->optim, err);
 }
 

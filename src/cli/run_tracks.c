@@ -40,9 +40,12 @@ struct run_tracks {
 /* Training samples of an epoch, as far as the tables know; 0 otherwise. */
 static double samples_per_epoch(const struct job *job)
 {
-    const struct data_info *info = data_find(job->net.dataset);
+    struct data_info info = {0};
     const struct split_spec *s = &job->split;
-    double n = info ? (double)info->n_train : 0;
+    /* Arguments are those of real content or of synthetic, never both. */
+    if (!data_describe(job->net.dataset, false, &info, NULL))
+        data_describe(job->net.dataset, true, &info, NULL);
+    double n = (double)info.n_train;
     if (job->train_size > 0 && (double)job->train_size < n)
         n = (double)job->train_size;
     if (s->kind == SPLIT_HOLDOUT)

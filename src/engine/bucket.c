@@ -17,9 +17,11 @@ static bool check_task(const struct bucket_spec *spec, const struct task_info **
     *task = task_find(spec->task);
     if (!*task)
         return error_set(err, ERROR_USAGE, "unknown task '%s'", spec->task);
-    const bool fits =
-        (*task)->target == TARGET_CLASS ? d->train.label != NULL : d->train.value != NULL;
-    if (!fits || ((*task)->target == TARGET_REAL && d->n_outputs != 1))
+    const enum target_kind target = (*task)->target;
+    const bool fits = target == TARGET_REAL ? d->train.value != NULL && d->n_outputs == 1
+                                            : d->train.label != NULL;
+    const bool of_tokens = d->labels_per_sample > 1;
+    if (!fits || of_tokens != (target == TARGET_TOKENS))
         return error_set(err, ERROR_USAGE,
                          "task %s does not fit data set %s, whose targets are for %s",
                          (*task)->name, d->name, d->task);
@@ -90,12 +92,15 @@ static bool blueprint_make(struct blueprint *p, const struct bucket_spec *spec, 
     if (!check_task(spec, &p->task, err) || !check_models(spec, &p->optim, err))
         return false;
     p->graph = model_build(spec->model, spec->data->shape, spec->data->n_outputs, err);
+    const bool readable = p->graph && graph_check_input(p->graph, spec->data->vocabulary, err);
+    if (p->graph && !readable)
+        error_prefix(err, "model '%s', data set %s", spec->model, spec->data->name);
     const struct plan_request request = {.batch = spec->batch_size,
                                          .task = p->task,
                                          .optim = p->optim->kind,
                                          .n_slots = most_slots(spec, p->optim->kind),
                                          .clips = some_clip(spec)};
-    if (p->graph)
+    if (readable)
         p->plan = plan_build(p->graph, &request, err);
     bool ok = p->plan != NULL;
 #ifndef NDEBUG
@@ -160,6 +165,7 @@ static struct source source_of(const struct dataset *d, const struct data_part *
                            .shape = d->shape,
                            .divisor = d->divisor,
                            .label = part->label,
+                           .label_count = d->labels_per_sample,
                            .value = part->value,
                            .crop_flip = d->augment == AUGMENT_CROP_FLIP};
 }

@@ -306,27 +306,13 @@ static bool check_network(const struct graph *g, struct error *err)
     return true;
 }
 
-static bool check_output(const struct graph *g, const struct task_info *task, struct error *err)
-{
-    const struct shape out = g->nodes[g->output].out;
-    const bool tokens = task->target == TARGET_TOKENS;
-    if (out.rank != (tokens ? 2 : 1))
-        return error_set(err, ERROR_USAGE,
-                         "the network's output has %d dimensions; task %s needs a vector a %s",
-                         (int)out.rank, task->name, tokens ? "token" : "sample");
-    if (task->target == TARGET_REAL && out.d[0] != 1)
-        return error_set(err, ERROR_USAGE, "task %s needs 1 output, the network has %d", task->name,
-                         (int)out.d[0]);
-    return true;
-}
-
 struct plan *plan_build(const struct graph *g, const struct plan_request *r, struct error *err)
 {
     if (r->batch < 1) {
         error_set(err, ERROR_USAGE, "batch size %d: it must be at least 1", (int)r->batch);
         return NULL;
     }
-    if (!check_network(g, err) || !check_output(g, r->task, err))
+    if (!check_network(g, err) || !task_check_network(r->task, g, err))
         return NULL;
     const struct shape out = g->nodes[g->output].out;
     struct plan *plan = xcalloc(1, sizeof *plan);

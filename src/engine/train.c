@@ -131,6 +131,7 @@ static void say_result(struct model_state *m, enum model_status status)
 /* Position in epochs; of several threads that find the next report due, one makes it. */
 static void say_progress(struct model_state *m, double epochs_done, int64_t rows, double loss_sum)
 {
+    const double targets = (double)rows * m->bucket->data->labels_per_sample;
     const int64_t now = clock_now_ns();
     int64_t due = atomic_load_explicit(&m->next_progress_ns, memory_order_relaxed);
     if (now < due || rows < 1 ||
@@ -140,7 +141,7 @@ static void say_progress(struct model_state *m, double epochs_done, int64_t rows
     const double spent_s = (double)now * 1e-9 - m->pass_start_s;
     if (e->progress)
         e->progress(e->ctx, m->bucket, m->k, epochs_done,
-                    spent_s > 0 ? (double)rows / spent_s : 0.0, loss_sum / (double)rows);
+                    spent_s > 0 ? (double)rows / spent_s : 0.0, loss_sum / targets);
     unlock_events(m);
 }
 
@@ -170,13 +171,15 @@ static void epoch_done(struct model_state *m, const struct pass *pass, const str
         m->torn = r->n_updates > 0;
         return;
     }
+    double loss, score;
+    m->bucket->task->finish(&r->sums, &loss, &score);
     m->epoch++;
     m->train_known = m->val_known = false;
     m->report = (struct epoch_report){.epoch = m->epoch,
                                       .epochs = m->spec.epochs,
                                       .t_start_s = r->t_start_s,
                                       .t_end_s = r->t_end_s,
-                                      .train_loss = r->sums.loss_sum / (double)r->sums.n,
+                                      .train_loss = loss,
                                       .lr = pass->optim.lr,
                                       .val_loss = NAN,
                                       .score = NAN};

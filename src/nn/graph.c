@@ -341,3 +341,19 @@ bool graph_reads_tokens(const struct graph *g)
 {
     return g->nodes[0].attr.is_tokens;
 }
+
+bool graph_check_input(const struct graph *g, int32_t vocabulary, struct error *err)
+{
+    const bool tokens = graph_reads_tokens(g);
+    if (tokens != (vocabulary > 0))
+        return error_set(err, ERROR_USAGE, "the network reads %s, the samples are %s",
+                         tokens ? "token ids" : "numbers", tokens ? "numbers" : "token ids");
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        if (n->op == OP_EMBEDDING && n->attr.rows < vocabulary)
+            return error_set(err, ERROR_USAGE,
+                             "layer '%s' has %d rows, too few for token ids up to %d", n->name,
+                             (int)n->attr.rows, (int)vocabulary - 1);
+    }
+    return true;
+}

@@ -141,6 +141,9 @@ bool graph_finish(struct graph *g, int x, struct error *err);
 bool graph_check_outputs(const struct graph *g, int n, struct error *err);
 /* Its samples are int32 token ids. */
 bool graph_reads_tokens(const struct graph *g);
+/* Can it read samples that are token ids below `vocabulary` (0: numbers)?  An embedding must have a
+ * row for every id. */
+bool graph_check_input(const struct graph *g, int32_t vocabulary, struct error *err);
 
 /* Multiply-adds a sample of a forward pass; activations (outputs of all nodes) a sample; number of
  * trainable parameters, padding not counted. */

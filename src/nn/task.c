@@ -74,3 +74,17 @@ bool task_is_planned(const char *name)
     const struct task_info *task = named(name);
     return task && task->is_planned;
 }
+
+bool task_check_network(const struct task_info *task, const struct graph *g, struct error *err)
+{
+    const struct shape out = g->nodes[g->output].out;
+    const bool tokens = task->target == TARGET_TOKENS;
+    if (out.rank != (tokens ? 2 : 1))
+        return error_set(err, ERROR_USAGE,
+                         "the network's output has %d dimensions; task %s needs a vector a %s",
+                         (int)out.rank, task->name, tokens ? "token" : "sample");
+    if (task->target == TARGET_REAL && out.d[0] != 1)
+        return error_set(err, ERROR_USAGE, "task %s needs 1 output, the network has %d", task->name,
+                         (int)out.d[0]);
+    return true;
+}

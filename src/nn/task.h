@@ -2,7 +2,7 @@
 #ifndef NN_TASK_H
 #define NN_TASK_H
 
-#include "nn/op.h"
+#include "nn/graph.h"
 
 enum target_kind {
     TARGET_CLASS,  /* int32, one a sample */
@@ -41,6 +41,8 @@ struct task_info {
  * planned. */
 extern const struct task_info *const task_table[];
 const struct task_info *task_find(const char *name);
+/* Does the network give a prediction a sample (or a token), as the task needs it? */
+bool task_check_network(const struct task_info *task, const struct graph *g, struct error *err);
 /* A task of the catalogue this version does not have yet. */
 bool task_is_planned(const char *name);
 

@@ -1,4 +1,5 @@
 #include "helper_nn.h"
+#include "nn/model.h"
 #include "nn/task.h"
 
 static void test_lookup(void **state)
@@ -77,13 +78,51 @@ static void test_language_modeling(void **state)
     assert_true(isnan(loss) && isnan(score));
 }
 
+/* What a network reads and gives, against samples and task. */
+static void test_network(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct graph *values = model_build("mlp", shape_vector(16), 1, &err);
+    struct graph *classes = model_build("mlp", shape_vector(16), 3, &err);
+    struct graph *words = model_build_planned("transformer?layers=1&d_model=16&heads=2&ff=16",
+                                              shape_vector(16), 50, &err);
+    struct graph *texts = model_build_planned(
+        "xlm_roberta?layers=1&d_model=16&heads=2&ff=16&vocab=60", shape_vector(16), 3, &err);
+    assert_true(values && classes && words && texts);
+    const struct task_info *class_ = task_find("classification"), *real = task_find("regression");
+    assert_true(task_check_network(class_, classes, NULL));
+    assert_true(task_check_network(class_, texts, NULL));
+    assert_true(task_check_network(real, values, NULL));
+    assert_true(task_check_network(&task_language_modeling, words, NULL));
+    assert_false(task_check_network(class_, words, &err));
+    assert_contains(err.text, "task classification needs a vector a sample");
+    assert_false(task_check_network(&task_language_modeling, texts, &err));
+    assert_contains(err.text, "task language_modeling needs a vector a token");
+    assert_false(task_check_network(real, classes, &err));
+    assert_contains(err.text, "needs 1 output, the network has 3");
+
+    assert_true(graph_check_input(values, 0, NULL));
+    assert_true(graph_check_input(words, 50, NULL));
+    assert_true(graph_check_input(texts, 60, NULL));
+    assert_false(graph_check_input(texts, 61, &err));
+    assert_contains(err.text, "word_embeddings' has 60 rows, too few for token ids up to 60");
+    assert_false(graph_check_input(texts, 0, &err));
+    assert_contains(err.text, "the network reads token ids, the samples are numbers");
+    assert_false(graph_check_input(values, 16, &err));
+    assert_contains(err.text, "the network reads numbers, the samples are token ids");
+    graph_free(values);
+    graph_free(classes);
+    graph_free(words);
+    graph_free(texts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lookup),
-        cmocka_unit_test(test_classification),
-        cmocka_unit_test(test_regression),
-        cmocka_unit_test(test_language_modeling),
+        cmocka_unit_test(test_lookup),     cmocka_unit_test(test_classification),
+        cmocka_unit_test(test_regression), cmocka_unit_test(test_language_modeling),
+        cmocka_unit_test(test_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
