@@ -143,7 +143,8 @@ static bool read_head(const char *path, char **data, size_t *len, struct error *
     close(fd);
     if (n < 0) {
         free(*data);
-        return error_errno(err, why, "cannot read '%s'", path);
+        error_errno(err, why, "cannot read '%s'", path);
+        return false;
     }
     (*data)[n] = '\0';
     *len = (size_t)n;
