@@ -62,14 +62,14 @@ int graph_tied_linear(struct graph *g, int x, int embedding)
 
 int graph_batch_norm(struct graph *g, const char *name, int x, double eps, double momentum)
 {
-    const struct op_attr attr = {.eps = eps == 0 ? 1e-5f : (float)eps,
-                                 .momentum = momentum == 0 ? 0.1f : (float)momentum};
+    const struct op_attr attr = {.eps = eps == 0 ? 1e-5 : eps,
+                                 .momentum = momentum == 0 ? 0.1 : momentum};
     return on(g, OP_BATCH_NORM, name, x, &attr);
 }
 
 int graph_layer_norm(struct graph *g, const char *name, int x, double eps)
 {
-    return on(g, OP_LAYER_NORM, name, x, &(struct op_attr){.eps = eps == 0 ? 1e-5f : (float)eps});
+    return on(g, OP_LAYER_NORM, name, x, &(struct op_attr){.eps = eps == 0 ? 1e-5 : eps});
 }
 
 int graph_relu(struct graph *g, int x)
@@ -173,7 +173,7 @@ int graph_embedding(struct graph *g, const char *name, int tokens, struct embedd
 {
     const struct op_attr attr = {.rows = args.rows,
                                  .out_features = args.features,
-                                 .scale = args.scale == 0 ? 1 : (float)args.scale,
+                                 .scale = args.scale == 0 ? 1 : args.scale,
                                  .pad_id = args.has_pad ? args.pad_id : -1};
     return on(g, OP_EMBEDDING, name, tokens, &attr);
 }

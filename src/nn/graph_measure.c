@@ -73,8 +73,8 @@ static uint64_t mix_attr(uint64_t h, const struct op_attr *a)
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         h = mix_u32(h, (uint32_t)whole[i]);
     h = mix_float(h, a->p);
-    h = mix_float(h, a->eps);
-    h = mix_float(h, a->momentum);
+    h = mix_float(h, (float)a->eps);
+    h = mix_float(h, (float)a->momentum);
     /* What later versions added enters with its number and only where it is set, so that the hashes
      * of networks without it stay. */
     const int32_t later[] = {a->is_tokens, a->count_include_pad, a->out_h, a->out_w,  a->rows,
@@ -82,7 +82,7 @@ static uint64_t mix_attr(uint64_t h, const struct op_attr *a)
     for (uint32_t i = 0; i < sizeof later / sizeof *later; i++)
         if (later[i] != 0)
             h = mix_u32(mix_u32(h, i), (uint32_t)later[i]);
-    const float reals[] = {a->scale, a->label_smoothing};
+    const float reals[] = {(float)a->scale, (float)a->label_smoothing};
     for (uint32_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (reals[i] != 0.0f)
             h = mix_float(mix_u32(h, 100 + i), reals[i]);

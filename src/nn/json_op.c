@@ -30,7 +30,7 @@
     }
 #define P_ARG(key)                                                                                 \
     {                                                                                              \
-        .name = (key), .type = JSON_ARG_REAL, .offset = AT(p)                                      \
+        .name = (key), .type = JSON_ARG_PROBABILITY, .offset = AT(p)                               \
     }
 #define KERNEL_ARG                                                                                 \
     {                                                                                              \
@@ -87,7 +87,7 @@ const struct json_op json_ops[] = {
     {.op = OP_FLATTEN},
     {.op = OP_DROPOUT,
      .n_args = 1,
-     .args = {{.name = "p", .type = JSON_ARG_REAL, .offset = AT(p), .required = true}}},
+     .args = {{.name = "p", .type = JSON_ARG_PROBABILITY, .offset = AT(p), .required = true}}},
     {.op = OP_ADD},
     {.op = OP_MULTIPLY},
     {.op = OP_CONCATENATE},
@@ -148,15 +148,18 @@ static bool read_pair(const struct json_arg *arg, const json_t *value, struct op
     return true;
 }
 
-static bool read_real(const struct json_arg *arg, const json_t *value, struct op_attr *attr,
-                      struct error *err)
+static void put_real(const struct json_arg *arg, double v, struct op_attr *attr)
 {
-    const double v = json_number_value(value);
-    if (!json_is_number(value) || !isfinite((float)v))
-        return error_set(err, ERROR_USAGE, "'%s' must be a number", arg->name);
     const float single = (float)v;
-    memcpy((char *)attr + arg->offset, &single, sizeof single);
-    return true;
+    if (arg->type == JSON_ARG_REAL)
+        memcpy((char *)attr + arg->offset, &v, sizeof v);
+    else
+        memcpy((char *)attr + arg->offset, &single, sizeof single);
+}
+
+static bool is_real(const struct json_arg *arg)
+{
+    return arg->type == JSON_ARG_REAL || arg->type == JSON_ARG_PROBABILITY;
 }
 
 static bool read_arg(const struct json_arg *arg, const json_t *value, struct op_attr *attr,
@@ -166,8 +169,13 @@ static bool read_arg(const struct json_arg *arg, const json_t *value, struct op_
     int32_t v = 0;
     if (arg->type == JSON_ARG_PAIR)
         return read_pair(arg, value, attr, err);
-    if (arg->type == JSON_ARG_REAL)
-        return read_real(arg, value, attr, err);
+    if (is_real(arg)) {
+        const double real = json_number_value(value);
+        if (!json_is_number(value) || !isfinite((float)real))
+            return error_set(err, ERROR_USAGE, "'%s' must be a number", arg->name);
+        put_real(arg, real, attr);
+        return true;
+    }
     if (arg->type == JSON_ARG_FLAG) {
         if (!json_is_boolean(value))
             return error_set(err, ERROR_USAGE, "'%s' must be true or false", arg->name);
@@ -184,9 +192,8 @@ static bool read_arg(const struct json_arg *arg, const json_t *value, struct op_
 
 static void put_fallback(const struct json_op *op, const struct json_arg *arg, struct op_attr *attr)
 {
-    if (arg->type == JSON_ARG_REAL) {
-        const float v = (float)arg->fallback;
-        memcpy((char *)attr + arg->offset, &v, sizeof v);
+    if (is_real(arg)) {
+        put_real(arg, arg->fallback, attr);
         return;
     }
     put_whole(attr, arg->offset, (int32_t)arg->fallback);

@@ -8,11 +8,12 @@
 #include <jansson.h>
 
 enum json_arg_type {
-    JSON_ARG_WHOLE, /* a whole number */
-    JSON_ARG_PAIR,  /* a whole number for both, or [height, width] */
-    JSON_ARG_OUT,   /* a whole number, or "outputs": as many as the task needs */
-    JSON_ARG_REAL,
-    JSON_ARG_FLAG, /* true or false */
+    JSON_ARG_WHOLE,       /* a whole number */
+    JSON_ARG_PAIR,        /* a whole number for both, or [height, width] */
+    JSON_ARG_OUT,         /* a whole number, or "outputs": as many as the task needs */
+    JSON_ARG_REAL,        /* a double */
+    JSON_ARG_PROBABILITY, /* a float */
+    JSON_ARG_FLAG,        /* true or false */
 };
 
 /* Where an argument goes (offsets in struct op_attr) and what it is when absent. */

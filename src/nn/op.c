@@ -13,10 +13,13 @@ bool op_check_count(struct shape s, struct error *err)
     return true;
 }
 
-bool op_check_eps(float eps, struct error *err)
+_Static_assert(sizeof(struct op_attr) == 4 * sizeof(double) + 22 * sizeof(int32_t),
+               "attributes are hashed as bytes: no padding");
+
+bool op_check_eps(double eps, struct error *err)
 {
     if (!(eps > 0) || !isfinite(eps))
-        return error_set(err, ERROR_USAGE, "eps %g must be positive", (double)eps);
+        return error_set(err, ERROR_USAGE, "eps %g must be positive", eps);
     return true;
 }
 
@@ -51,7 +54,7 @@ static OP_INFER(infer_batch_norm)
         return false;
     if (!(a->momentum > 0 && a->momentum <= 1))
         return error_set(err, ERROR_USAGE, "momentum %g must be above 0 and at most 1",
-                         (double)a->momentum);
+                         a->momentum);
     *out = in[0];
     return true;
 }
@@ -92,7 +95,7 @@ static OP_INFER(infer_cross_entropy)
         return error_set(err, ERROR_USAGE, "takes a vector of logits, or one a token, not rank 3");
     if (!(a->label_smoothing >= 0 && a->label_smoothing < 1))
         return error_set(err, ERROR_USAGE, "label smoothing %g must be at least 0 and below 1",
-                         (double)a->label_smoothing);
+                         a->label_smoothing);
     *out = shape_vector(1);
     return true;
 }

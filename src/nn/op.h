@@ -93,25 +93,26 @@ enum position_kind {
     POSITION_FIRST,     /* row 0 at every place: the one token type of RoBERTa's */
 };
 
-/* Attributes of every operation in one flat struct (an operation reads its own). */
+/* Attributes of every operation in one flat struct (an operation reads its own), without padding
+ * bytes.  Constants of formulas are doubles, as PyTorch's: a kernel rounds them to its own type. */
 struct op_attr {
     int32_t out_features; /* linear, embedding: features; conv2d: output channels */
     int32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int32_t groups;
-    int32_t bias;      /* 0 or 1 */
-    float p;           /* dropout, attention: probability of zeroing */
-    float eps;         /* batch norm, layer norm */
-    float momentum;    /* batch norm: running = (1 - momentum) * running + momentum * batch */
-    int32_t is_tokens; /* input: int32 ids, a vector of L */
+    int32_t bias;              /* 0 or 1 */
+    int32_t is_tokens;         /* input: int32 ids, a vector of L */
     int32_t count_include_pad; /* average pooling: 0 or 1 */
     int32_t out_h, out_w;      /* adaptive pooling */
     int32_t rows;              /* embedding, positions: rows of the table */
     int32_t pad_id;            /* embedding, positions, attention: the padding token; -1: none */
     int32_t position;          /* positions: enum position_kind */
     int32_t heads, causal;     /* attention; causal 0 or 1 */
-    int32_t masked;        /* attention: the last input is the tokens, pad_id among them masked */
-    float scale;           /* embedding */
-    float label_smoothing; /* cross-entropy: at least 0, below 1 */
+    int32_t masked;            /* attention: the last input is the tokens; keys of pad_id masked */
+    float p;                   /* dropout, attention: probability of zeroing */
+    double eps;                /* batch norm, layer norm */
+    double momentum;        /* batch norm: running = (1 - momentum) * running + momentum * batch */
+    double scale;           /* embedding */
+    double label_smoothing; /* cross-entropy: at least 0, below 1 */
 };
 
 /* How a parameter's elements lie in memory, next to PyTorch's own (logical) order.

@@ -19,7 +19,7 @@
 
 /* An error when the output has more elements than an index of 32 bits reaches. */
 bool op_check_count(struct shape s, struct error *err);
-bool op_check_eps(float eps, struct error *err);
+bool op_check_eps(double eps, struct error *err);
 /* Extent of the last dimension: channels, features. */
 int32_t op_channels(const struct shape *s);
 

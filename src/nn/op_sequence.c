@@ -126,7 +126,7 @@ OP_INFER(op_infer_embedding)
     if (a->out_features < 1)
         return error_set(err, ERROR_USAGE, "%d features: must be positive", a->out_features);
     if (!isfinite(a->scale) || a->scale == 0)
-        return error_set(err, ERROR_USAGE, "scale %g must be finite and not 0", (double)a->scale);
+        return error_set(err, ERROR_USAGE, "scale %g must be finite and not 0", a->scale);
     *out = sequence(in[0].d[0], a->out_features);
     return check_table(a, err) && op_check_count(*out, err);
 }

@@ -39,7 +39,7 @@ static void test_nodes(void **state)
             assert_true(shape_equal(g->nodes[i].in[0], g->nodes[i - 1].out));
     }
     assert_true(shape_equal(g->nodes[4].out, shape_image(3, 2, 8)));
-    assert_true(g->nodes[2].attr.eps == 1e-5f && g->nodes[2].attr.momentum == 0.1f);
+    assert_true(g->nodes[2].attr.eps == 1e-5 && g->nodes[2].attr.momentum == 0.1);
     assert_true(g->nodes[1].attr.stride_h == 1 && g->nodes[1].attr.dilation_w == 1);
     assert_int_equal(g->nodes[1].attr.groups, 1);
     assert_int_equal(g->nodes[1].n_params, 2);
@@ -235,7 +235,7 @@ static void test_tokens(void **state)
     assert_true(graph_finish(g, tied, NULL));
     assert_true(graph_reads_tokens(g));
     assert_true(g->nodes[e].attr.scale == 1.0f && g->nodes[e].attr.pad_id == -1);
-    assert_true(g->nodes[2].attr.eps == 1e-5f);
+    assert_true(g->nodes[2].attr.eps == 1e-5);
     assert_true(shape_equal(g->nodes[tied].out, (struct shape){2, {6, 9, 1}}));
     assert_true(graph_check_outputs(g, 9, NULL));
     assert_false(graph_check_outputs(g, 6, NULL));

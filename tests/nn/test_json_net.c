@@ -123,13 +123,13 @@ static void test_arguments(void **state)
     assert_true(n[2].attr.stride_h == 1 && n[2].attr.count_include_pad == 0);
     assert_true(n[3].attr.kernel_w == 2 && n[3].attr.stride_h == 1 && n[3].attr.stride_w == 2);
     assert_true(n[3].attr.pad_w == 1 && n[3].attr.count_include_pad == 1);
-    assert_true(n[4].attr.eps == 0.5f && n[4].attr.momentum == 0.25f);
+    assert_true(n[4].attr.eps == 0.5 && n[4].attr.momentum == 0.25);
     assert_int_equal(n[5].n_inputs, 3);
     assert_int_equal(n[5].out.d[2], 12);
     const struct op_attr *one = &n[6].attr;
     assert_true(one->stride_h == 1 && one->dilation_w == 1 && one->groups == 1 && one->bias == 1);
     assert_true(n[7].attr.out_h == 1 && n[7].attr.out_w == 2);
-    assert_true(n[9].attr.eps == 0.125f);
+    assert_true(n[9].attr.eps == 0.125);
     assert_true(n[11].shares_params && n[11].param[1] == n[10].param[1]);
     assert_int_equal(n[13].n_params, 1);
     assert_int_equal(g->output, 13);

@@ -173,7 +173,7 @@ static void test_transformer_nodes(void **state)
     struct graph *g = built("transformer", shape_vector(128), 6500);
     assert_true(graph_reads_tokens(g));
     const struct node *embedding = find(g, "tok"), *head = &g->nodes[g->output];
-    assert_true(embedding->attr.scale == (float)sqrt(384) && embedding->attr.pad_id == -1);
+    assert_true(embedding->attr.scale == sqrt(384) && embedding->attr.pad_id == -1);
     assert_int_equal(head->op, OP_TIED_LINEAR);
     assert_true(head->shares_params && head->param[0] == embedding->param[0]);
     assert_true(shape_equal(head->out, (struct shape){2, {128, 6500, 1}}));
@@ -225,8 +225,8 @@ static void test_vision_nodes(void **state)
 {
     (void)state;
     struct graph *g = built("mobilenet_v3_small", shape_image(32, 32, 3), 10);
-    assert_true(find(g, "features.0.1")->attr.eps == 0.001f);
-    assert_true(find(g, "features.0.1")->attr.momentum == 0.01f);
+    assert_true(find(g, "features.0.1")->attr.eps == 0.001);
+    assert_true(find(g, "features.0.1")->attr.momentum == 0.01);
     assert_int_equal(find(g, "features.4.block.1.0")->attr.groups, 96);
     assert_int_equal(find(g, "features.4.block.2.fc1")->attr.out_features, 24);
     assert_true(g->nodes[g->output - 1].attr.p == 0.2f);

@@ -95,7 +95,7 @@ static void test_shapes(void **state)
     assert_shape(inferred(OP_MAX_POOL2D, window(0, 2, 2, 0, 1, 1), image), shape_image(14, 10, 4));
     assert_shape(inferred(OP_MAX_POOL2D, window(0, 3, 2, 1, 1, 1), image), shape_image(14, 10, 4));
     assert_shape(inferred(OP_MAX_POOL2D, window(0, 3, 2, 0, 1, 1), image), shape_image(13, 9, 4));
-    const struct op_attr none = {.eps = 1e-5f, .momentum = 0.1f, .p = 0.5f, .out_features = 7};
+    const struct op_attr none = {.eps = 1e-5, .momentum = 0.1, .p = 0.5f, .out_features = 7};
     assert_shape(inferred(OP_INPUT, none, image), image);
     assert_shape(inferred(OP_INPUT, none, (struct shape){2, {5, 6, 1}}),
                  ((struct shape){2, {5, 6, 1}}));
@@ -148,8 +148,8 @@ static void test_refusals(void **state)
     refused(OP_LINEAR, (struct op_attr){.out_features = 0}, vector, "0 output features");
     refused(OP_BATCH_NORM, (struct op_attr){.eps = 1, .momentum = 1}, (struct shape){2, {4, 4, 1}},
             "not a sequence");
-    refused(OP_BATCH_NORM, (struct op_attr){.eps = 0, .momentum = 0.1f}, image, "eps 0");
-    refused(OP_BATCH_NORM, (struct op_attr){.eps = NAN, .momentum = 0.1f}, image, "eps nan");
+    refused(OP_BATCH_NORM, (struct op_attr){.eps = 0, .momentum = 0.1}, image, "eps 0");
+    refused(OP_BATCH_NORM, (struct op_attr){.eps = NAN, .momentum = 0.1}, image, "eps nan");
     refused(OP_BATCH_NORM, (struct op_attr){.eps = 1, .momentum = 0}, image, "momentum 0");
     refused(OP_BATCH_NORM, (struct op_attr){.eps = 1, .momentum = 1.5f}, image, "momentum 1.5");
     refused(OP_DROPOUT, (struct op_attr){.p = 1}, image, "p 1");
@@ -201,7 +201,7 @@ static void test_params(void **state)
     assert_int_equal(p[1].dims[0], 7);
     assert_int_equal(p[1].init, INIT_UNIFORM);
 
-    const struct op_attr bn = {.eps = 1e-5f, .momentum = 0.1f};
+    const struct op_attr bn = {.eps = 1e-5, .momentum = 0.1};
     op_infos[OP_BATCH_NORM].params(&bn, &image, p, &n_params, b, &n_buffers);
     assert_int_equal(n_params, 2);
     assert_int_equal(n_buffers, 2);
@@ -305,7 +305,7 @@ static void test_sequences(void **state)
     assert_shape(inferred(OP_LINEAR, (struct op_attr){.out_features = 5}, x), sequence(12, 5));
     assert_shape(inferred(OP_TIED_LINEAR, (struct op_attr){.out_features = 50}, x),
                  sequence(12, 50));
-    assert_shape(inferred(OP_LAYER_NORM, (struct op_attr){.eps = 1e-5f}, x), x);
+    assert_shape(inferred(OP_LAYER_NORM, (struct op_attr){.eps = 1e-5}, x), x);
     refused(OP_LAYER_NORM, (struct op_attr){.eps = 0}, x, "eps 0");
     refused(OP_LAYER_NORM, (struct op_attr){.eps = 1}, shape_image(2, 2, 2), "not an image");
     assert_shape(inferred(OP_FIRST_TOKEN, (struct op_attr){0}, x), shape_vector(8));
