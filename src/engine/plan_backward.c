@@ -44,6 +44,15 @@ static bool may_write_over_dy(const struct builder *b, const struct node *n)
     return true;
 }
 
+/* An input that stands twice: this very step writes its gradient first. */
+static bool begun_by(const struct plan_step *s, int32_t grad)
+{
+    for (int j = 0; j < OP_MAX_INPUTS; j++)
+        if (s->dx[j] == grad && !(s->accumulate_dx >> j & 1))
+            return true;
+    return false;
+}
+
 /* Buffers of the gradients a backward step of `node` hands on. */
 static void place_dx(struct builder *b, struct plan_step *s, int32_t node)
 {
@@ -55,7 +64,8 @@ static void place_dx(struct builder *b, struct plan_step *s, int32_t node)
             continue;
         if (b->grad[from] >= 0) {
             s->accumulate_dx |= 1 << j;
-            step_reads(s, b->grad[from]);
+            if (!begun_by(s, b->grad[from]))
+                step_reads(s, b->grad[from]);
         } else if (j == 0 && over_dy) {
             b->grad[from] = s->dy;
         } else {
