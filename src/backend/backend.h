@@ -9,6 +9,7 @@
 
 #include "backend/plan.h"
 #include "base/error.h"
+#include "nn/schedule.h"
 
 #include <stdint.h>
 
@@ -38,6 +39,10 @@ struct pass {
     uint32_t epoch;          /* from 1: counter of augmentation and dropout */
     int64_t first_update;    /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
     struct optim_args optim; /* PASS_TRAIN */
+    /* PASS_TRAIN: update number n (from 1) uses schedule_apply of `optim` at t = n - 1; NULL: all
+     * use `optim` as it is. */
+    const struct schedule *schedule;
+    int64_t schedule_total;
     double clip_grad_norm; /* PASS_TRAIN: limit of the global norm of the gradients; 0: none.  Plans
                               that clip only */
 };

@@ -46,6 +46,8 @@ static bool check_models(const struct bucket_spec *spec, const struct optim_info
                              m->job_id, (int)m->epochs);
         if (!optim_check(*optim, &m->optim, err))
             return error_prefix(err, "job %s", m->job_id);
+        if (!schedule_check(&m->schedule, (*optim)->kind, &m->optim, err))
+            return error_prefix(err, "job %s", m->job_id);
         if (!isfinite(m->clip_grad_norm) || m->clip_grad_norm < 0)
             return error_set(err, ERROR_USAGE,
                              "job %s: clip_grad_norm %g: it must be a finite number, at least 0",
@@ -263,20 +265,35 @@ void bucket_free(struct bucket *b)
     free(b);
 }
 
-bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec, size_t *bytes,
-                         struct error *err)
+/* Of n models of the planned bucket; each has its order of an epoch, splits are shared and counted
+ * once. */
+static size_t bytes_of(const struct engine *e, const struct blueprint *p,
+                       const struct bucket_spec *spec, int n)
+{
+    int64_t rows = spec->data->train.n;
+    if (spec->train_limit > 0 && spec->train_limit < rows)
+        rows = spec->train_limit;
+    return e->backend->bucket_bytes(e->device, p->plan, n) +
+           (size_t)rows * ((size_t)n + 1) * sizeof(uint32_t);
+}
+
+bool engine_bucket_sizes(const struct engine *e, const struct bucket_spec *spec, size_t *all,
+                         size_t *one, struct error *err)
 {
     struct blueprint p;
     if (!blueprint_make(&p, spec, err))
         return false;
-    int64_t rows = spec->data->train.n;
-    if (spec->train_limit > 0 && spec->train_limit < rows)
-        rows = spec->train_limit;
-    /* An order of the epoch a model; splits are shared and counted once. */
-    *bytes = e->backend->bucket_bytes(e->device, p.plan, spec->n_models) +
-             (size_t)rows * ((size_t)spec->n_models + 1) * sizeof(uint32_t);
+    *all = bytes_of(e, &p, spec, spec->n_models);
+    *one = bytes_of(e, &p, spec, 1);
     blueprint_release(&p);
     return true;
+}
+
+bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec, size_t *bytes,
+                         struct error *err)
+{
+    size_t one;
+    return engine_bucket_sizes(e, spec, bytes, &one, err);
 }
 
 bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err)

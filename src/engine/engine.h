@@ -13,7 +13,9 @@
 #include "data/dataset.h"
 #include "data/split.h"
 #include "nn/optim.h"
+#include "nn/schedule.h"
 #include "nn/task.h"
+#include "nn/weights.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@ struct train_spec {
     struct split_spec split;
     int32_t epochs;
     struct optim_args optim;
+    struct schedule schedule; /* of the learning rate; all zero: constant */
     /* Limit of the Euclidean norm over all gradients, as torch.nn.utils.clip_grad_norm_: before
      * each update gradients are multiplied by min(1, clip_grad_norm / (norm + 1e-6)).  0: none. */
     double clip_grad_norm;
@@ -49,7 +52,8 @@ struct bucket_spec {
 struct epoch_report {
     int32_t epoch, epochs;     /* 1-based, of */
     double t_start_s, t_end_s; /* clock_now_s; training only */
-    double train_loss, lr;     /* mean over the epoch's samples while training */
+    double train_loss;         /* mean over the epoch's samples (or tokens) while training */
+    double lr;                 /* of its last update */
     double val_loss, score;    /* NaN unless eval_each_epoch: score of the validation set */
 };
 
@@ -105,6 +109,9 @@ uint64_t bucket_plan_hash(const struct bucket *b);
 /* Bytes bucket_new would take beside the data set: what list and layouts print. */
 bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec, size_t *bytes,
                          struct error *err);
+/* The same, and what a bucket of just one of its models would take. */
+bool engine_bucket_sizes(const struct engine *e, const struct bucket_spec *spec, size_t *all,
+                         size_t *one, struct error *err);
 /* The plan bucket_new would make, as a table for people: shards, steps, stages, buffers.  Of the
  * data set only shape, outputs and kind of targets are looked at. */
 bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err);
@@ -123,6 +130,13 @@ bool engine_run(struct engine *e, struct bucket *const *buckets, int n,
  * nothing.  Both not while engine_run is active. */
 bool bucket_export(const struct bucket *b, int model, void **data, size_t *len, struct error *err);
 bool bucket_import(struct bucket *b, int model, const void *data, size_t len, struct error *err);
+/* Weights alone, as PyTorch's state_dict (nn/weights.h): out between epochs or after training, in
+ * before the first epoch (over what the seed drew; the optimiser starts as it would).  *data is
+ * malloc'd.  Both not while engine_run is active; a refused import changes nothing. */
+bool bucket_weights_export(const struct bucket *b, int model, void **data, size_t *len,
+                           struct error *err);
+bool bucket_weights_import(struct bucket *b, int model, const void *data, size_t len, bool strict,
+                           struct weights_report *report, struct error *err);
 /* Trains only up to this epoch at the next engine_run (then no evaluation and no result event, even
  * when it is the last epoch); 0: to the end.  Holds for that one run. */
 void bucket_set_pause(struct bucket *b, int model, int32_t after_epoch);

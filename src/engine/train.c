@@ -36,12 +36,34 @@ bool train_wants_pass(const struct model_state *m)
     return next_goal(m) != GOAL_NONE;
 }
 
-/* Learning rate of an epoch (from 1).  Constant now: a schedule is a function of the epoch here,
- * and nothing else has to know. */
-static double lr_of_epoch(const struct model_state *m, int32_t epoch)
+static int64_t updates_an_epoch(const struct model_state *m)
 {
-    (void)epoch;
-    return m->spec.optim.lr;
+    const int64_t batch = m->bucket->plan->batch;
+    return (m->split->split.n_train + batch - 1) / batch;
+}
+
+/* The options an epoch (from 1) trains with: a schedule that counts epochs is applied here, one
+ * that counts updates by the backend. */
+static void schedule_epoch(const struct model_state *m, int32_t epoch, struct pass *pass)
+{
+    const struct train_spec *spec = &m->spec;
+    pass->optim = spec->optim;
+    if (spec->schedule.per_update) {
+        pass->schedule = &spec->schedule;
+        pass->schedule_total = spec->epochs * updates_an_epoch(m);
+    } else {
+        pass->optim = schedule_apply(&spec->schedule, m->bucket->optim->kind, &spec->optim,
+                                     epoch - 1, spec->epochs);
+    }
+}
+
+/* Learning rate of the pass's last update. */
+static double last_lr(const struct pass *pass, const struct pass_result *r)
+{
+    if (!pass->schedule)
+        return pass->optim.lr;
+    return schedule_lr(pass->schedule, pass->optim.lr, pass->first_update + r->n_updates - 2,
+                       pass->schedule_total);
 }
 
 bool train_next(void *ctx, struct pass *pass)
@@ -69,8 +91,7 @@ bool train_next(void *ctx, struct pass *pass)
         pass->rows = m->order;
         pass->epoch = (uint32_t)epoch;
         pass->first_update = m->updates + 1;
-        pass->optim = m->spec.optim;
-        pass->optim.lr = lr_of_epoch(m, epoch);
+        schedule_epoch(m, epoch, pass);
         pass->clip_grad_norm = m->spec.clip_grad_norm;
     }
     m->pass_start_s = clock_now_s();
@@ -180,7 +201,7 @@ static void epoch_done(struct model_state *m, const struct pass *pass, const str
                                       .t_start_s = r->t_start_s,
                                       .t_end_s = r->t_end_s,
                                       .train_loss = loss,
-                                      .lr = pass->optim.lr,
+                                      .lr = last_lr(pass, r),
                                       .val_loss = NAN,
                                       .score = NAN};
     m->report_due = true;

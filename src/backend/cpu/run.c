@@ -31,8 +31,14 @@ static void set_batch(struct team *t, const struct pass *pass, int64_t first, in
     t->batch.first = first;
     t->batch.index = (uint32_t)index;
     t->batch.n_valid = (int32_t)(left < plan->batch ? left : plan->batch);
-    if (pass->kind == PASS_TRAIN)
-        t->batch.rule = optim_step_prepare(plan->optim, &pass->optim, pass->first_update + index);
+    if (pass->kind != PASS_TRAIN)
+        return;
+    const int64_t update = pass->first_update + index;
+    const struct optim_args scheduled =
+        pass->schedule ? schedule_apply(pass->schedule, plan->optim, &pass->optim, update - 1,
+                                        pass->schedule_total)
+                       : pass->optim;
+    t->batch.rule = optim_step_prepare(plan->optim, &scheduled, update);
 }
 
 static void run_pass(struct backend_device *dev, struct team *t, const struct model_run *run,
