@@ -161,8 +161,8 @@ bool table_open(struct table *t, enum results_file file, const char *path, bool 
     char *data = NULL;
     size_t len = 0;
     if (file_size(path) > 0) {
-        const bool have = whole ? file_read(path, CSV_MAX, &data, &len, err)
-                                : read_head(path, &data, &len, err);
+        const bool have =
+            whole ? file_read(path, CSV_MAX, &data, &len, err) : read_head(path, &data, &len, err);
         if (!have || !csv_parse(&t->csv, data, len, path, err))
             return false;
         t->restart = t->csv.n == 0 || own_header_torn(t);
