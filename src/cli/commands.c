@@ -33,6 +33,6 @@ static const struct command command_worker = {.name = "__worker",
                                               .hidden = true,
                                               .run = run_worker};
 
-const struct command *const command_table[] = {&command_run, &command_list, &command_validate,
-                                               &command_env, &command_cell, &command_worker,
-                                               NULL};
+const struct command *const command_table[] = {
+    &command_run,    &command_list, &command_validate, &command_env,
+    &command_doctor, &command_cell, &command_worker,   NULL};

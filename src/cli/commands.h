@@ -8,6 +8,7 @@ extern const struct command command_run;
 extern const struct command command_list;
 extern const struct command command_validate;
 extern const struct command command_env;
+extern const struct command command_doctor;
 
 /* One warning on stderr about a FUGUE_ variable that fugue does not know: likely a typing error. */
 void warn_unknown_variable(void);

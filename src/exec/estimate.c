@@ -11,18 +11,24 @@ static bool outline(const struct job *job, struct dataset *out, struct error *er
 {
     static const int32_t a_label;
     static const float a_value;
-    const struct data_info *info = data_find(job->net.dataset);
-    const struct task_info *task = info ? task_find(info->task) : NULL;
+    struct data_info info;
+    /* Sets whose files this version cannot read have a shape all the same. */
+    if (!data_describe(job->net.dataset, false, &info, NULL) &&
+        !data_describe(job->net.dataset, true, &info, err))
+        return false;
+    const struct task_info *task = task_find(info.task);
     if (!task)
-        return error_set(err, ERROR_USAGE, "data set '%s': its shape is not known",
-                         job->net.dataset);
+        return error_set(err, ERROR_USAGE, "data set '%s': this version has no task %s yet",
+                         job->net.dataset, info.task);
     const bool real = task->target == TARGET_REAL;
     *out = (struct dataset){
         .name = job->net.dataset,
-        .shape = info->shape,
-        .n_outputs = info->n_outputs,
-        .task = info->task,
-        .train = {.n = info->n_train,
+        .shape = info.shape,
+        .n_outputs = info.n_outputs,
+        .vocabulary = info.vocabulary,
+        .labels_per_sample = task->target == TARGET_TOKENS ? info.shape.d[0] : 1,
+        .task = info.task,
+        .train = {.n = info.n_train,
                   .label = real ? NULL : &a_label,
                   .value = real ? &a_value : NULL},
     };
@@ -94,9 +100,7 @@ bool estimate_memory(const struct engine *e, const struct job *jobs, int32_t n,
             ok = false;
             break;
         }
-        ok = engine_bucket_bytes(e, &s.spec, &all, err);
-        s.spec.n_models = 1;
-        ok = ok && engine_bucket_bytes(e, &s.spec, &one, err);
+        ok = engine_bucket_sizes(e, &s.spec, &all, &one, err);
         out->one = one > out->one ? one : out->one;
         out->all += all;
         stacked_release(&s);
