@@ -25,6 +25,10 @@
         .out_features = out, .kernel_h = k, .kernel_w = k, .stride_h = s, .stride_w = s,           \
         .pad_h = p, .pad_w = p, .dilation_h = d, .dilation_w = d, .groups = g, .bias = b           \
     }
+#define NOTHING                                                                                    \
+    {                                                                                              \
+        .bias = 0                                                                                  \
+    }
 #define POOL(k, s, p) CONV(0, k, s, p, 1, 1, 0)
 #define NORM                                                                                       \
     {                                                                                              \

@@ -1,13 +1,14 @@
-/* Convolution as a matrix product that reads the image in place: a row of A is an output pixel, its
- * elements are the window over the (zero-padded) image, which is n_seg runs of memory.  No patch
- * matrix is ever written; images are padded into scratch a few at a time, so that they stay in the
- * second-level cache.
+/* Convolution.  Of images with few channels: a matrix product that reads the padded image in place:
+ * a row of A is an output pixel, its elements are the window, which is n_seg runs of memory.  No
+ * patch matrix is ever written; images are padded into scratch a few at a time, so that they stay
+ * in the second-level cache.  Of images with many channels: conv_taps.h.
  *
  * The data gradient is the same product over dy, spread by the stride and padded, with the weights
  * flipped and transposed; the weight gradient has a row for each weight input and runs over pixels.
  */
 #include "backend/cpu/isa/kernels.h"
 
+#include "backend/cpu/isa/conv_taps.h"
 #include "backend/cpu/isa/gemm.h"
 
 #define GROUP_FLOATS 32768 /* images taken at a time: 128 KB */
@@ -216,9 +217,29 @@ static void slide(const struct op_call *c, const struct sliding *w, const struct
     }
 }
 
+static bool forward_by_taps(const struct plan_step *s)
+{
+    return group_channels(s) >= TAPS_CHANNELS;
+}
+
+/* The columns of dy are copied once for each tap: that pays with enough rows. */
+static bool weights_by_taps(const struct plan_step *s)
+{
+    return group_channels(s) >= 2 * TAPS_CHANNELS;
+}
+
+static bool data_by_taps(const struct plan_step *s)
+{
+    return s->out.d[2] / s->attr.groups >= TAPS_CHANNELS;
+}
+
 static void forward(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
+    if (forward_by_taps(s)) {
+        ISA_FN(taps_forward)(c);
+        return;
+    }
     const struct sliding w = over_input(s, c->rows_per_shard);
     const struct spread spread = pad_spread(s);
     const struct gemm g = {.n = s->out.d[2] / s->attr.groups,
@@ -233,6 +254,8 @@ static void forward(const struct op_call *c)
 
 static size_t forward_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
+    if (forward_by_taps(s))
+        return ISA_FN(taps_forward_scratch)(s);
     const struct sliding w = over_input(s, rows_per_shard);
     return room_at(&w, NULL, windows(&w), (size_t)w.n_seg).floats;
 }
@@ -246,6 +269,10 @@ static size_t weight_rows(const struct plan_step *s)
 static void weight_gradient(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
+    if (weights_by_taps(s)) {
+        ISA_FN(taps_weight_gradient)(c);
+        return;
+    }
     const struct op_attr *a = &s->attr;
     const struct sliding w = over_input(s, c->rows_per_shard);
     const struct spread spread = pad_spread(s);
@@ -307,6 +334,10 @@ static void turn_weights(const struct op_call *c, float *to)
 static void data_gradient(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
+    if (data_by_taps(s)) {
+        ISA_FN(taps_data_gradient)(c);
+        return;
+    }
     const struct sliding w = over_gradient(s, c->rows_per_shard);
     const struct spread spread = gradient_spread(s);
     const int32_t inner = group_channels(s);
@@ -340,21 +371,30 @@ static void backward(const struct op_call *c)
 
 static size_t params_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
+    if (weights_by_taps(s))
+        return ISA_FN(taps_weight_scratch)(s);
     const struct sliding w = over_input(s, rows_per_shard);
     return room_at(&w, NULL, weight_rows(s), (size_t)w.images * (size_t)w.out_h).floats;
 }
 
+static size_t data_scratch(const struct plan_step *s, int32_t rows_per_shard)
+{
+    if (data_by_taps(s))
+        return ISA_FN(taps_data_scratch)(s);
+    const struct sliding g = over_gradient(s, rows_per_shard);
+    return ALIGN16(s->param_count[0]) + room_at(&g, NULL, windows(&g), (size_t)g.n_seg).floats;
+}
+
 static size_t backward_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
-    size_t weights = params_scratch(s, rows_per_shard);
-    if (weights < (size_t)s->out.d[2])
-        weights = (size_t)s->out.d[2]; /* sums of a bias that is added to */
-    if (s->dx[0] < 0)
-        return weights;
-    const struct sliding g = over_gradient(s, rows_per_shard);
-    const size_t data =
-        ALIGN16(s->param_count[0]) + room_at(&g, NULL, windows(&g), (size_t)g.n_seg).floats;
-    return weights > data ? weights : data;
+    /* The last: sums of a bias that is added to. */
+    const size_t need[3] = {params_scratch(s, rows_per_shard),
+                            s->dx[0] < 0 ? 0 : data_scratch(s, rows_per_shard),
+                            (size_t)s->out.d[2]};
+    size_t most = 0;
+    for (int i = 0; i < 3; i++)
+        most = need[i] > most ? need[i] : most;
+    return most;
 }
 
 const struct cpu_kernel ISA_FN(conv_kernels)[] = {
