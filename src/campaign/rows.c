@@ -155,6 +155,8 @@ static void put_net(json_t *row, const struct job *job)
     put_text(row, "score_name", job_score_name(job));
     put_text(row, "optimizer", job->net.optimizer);
     put_text(row, "optimizer_args", args);
+    put_text(row, "schedule", job->net.schedule ? job->net.schedule : "constant");
+    put_real(row, "clip_grad_norm", job->net.clip_grad_norm);
     free(args);
 }
 
@@ -189,8 +191,9 @@ static void put_training(json_t *row, const struct job_result *result)
 
 /* Columns of the group's row that say what all its jobs have in common, or nothing. */
 static const char *const common_columns[] = {
-    "dataset", "model",      "precision", "variant",        "data_source", "val_source",
-    "task",    "score_name", "optimizer", "optimizer_args", "plan_hash"};
+    "dataset",    "model",    "precision",     "variant",   "data_source",
+    "val_source", "task",     "score_name",    "optimizer", "optimizer_args",
+    "plan_hash",  "schedule", "clip_grad_norm"};
 #define N_COMMON ((int)(sizeof common_columns / sizeof *common_columns))
 
 /* A job that did not get as far as a value does not differ in it. */
@@ -263,8 +266,10 @@ json_t *record_job(struct record *r, int job, const struct job_result *result)
     put_environment(row, &r->env);
     put_utc(row, "t_start_utc", r, result->t_start_s);
     put_utc(row, "t_end_utc", r, result->t_end_s);
-    if (began)
+    if (began) {
         put_training(row, result);
+        put_real(row, "perplexity", job_perplexity(j, result->model.val_loss));
+    }
     note_common(r->common, row);
     const struct job_outcome outcome = {
         .done = true,
@@ -303,11 +308,13 @@ static void put_scores(json_t *row, const struct record *r)
 {
     const size_t n = (size_t)r->n_jobs;
     double *val = xcalloc(n, sizeof *val), *train = xcalloc(n, sizeof *train), mean, sd;
+    double *perplexity = xcalloc(n, sizeof *perplexity);
     for (int i = 0; i < r->n_jobs; i++) {
         const struct job_outcome *o = &r->outcomes[i];
         const bool good = o->done && o->status == JOB_OK;
         val[i] = good ? o->val_score : (double)NAN;
         train[i] = good ? o->train_score : (double)NAN;
+        perplexity[i] = good ? job_perplexity(&r->jobs[i], o->val_loss) : (double)NAN;
     }
     score_mean_sd(val, r->n_jobs, &mean, &sd);
     put_real(row, "score_mean", mean);
@@ -316,9 +323,12 @@ static void put_scores(json_t *row, const struct record *r)
     put_real(row, "train_score_mean", mean);
     put_real(row, "train_score_sd", sd);
     const int best = r->spec->experiment->workload->uses_trial_scheduler ? score_best(r) : -1;
+    score_mean_sd(perplexity, r->n_jobs, &mean, &sd);
+    put_real(row, "perplexity", mean);
     put_text(row, "best_job_id", best >= 0 ? r->jobs[best].job_id : NULL);
     free(val);
     free(train);
+    free(perplexity);
 }
 
 /* The energy a strategy is judged by: the device's that trained. */

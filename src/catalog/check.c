@@ -70,8 +70,7 @@ static bool net_check(const struct net_def *net, bool synthetic, struct error *e
     if (!model_check(net->model, err) || !data_describe(net->dataset, synthetic, &data, err) ||
         !task_check(net->task, err))
         return false;
-    return fit_task(net, &data, err) && fit_model(net, &data, err) &&
-           optim_check(optim_find(net->optimizer), &net->optim, err);
+    return fit_task(net, &data, err) && fit_model(net, &data, err) && net_check_options(net, err);
 }
 
 /* ---- what this version lacks ------------------------------------------------------------------

@@ -14,8 +14,8 @@
  */
 
 static const char *const common_keys[] = {
-    "type", "size", "notes",      "optimizer", "optimizer_kwargs",
-    "task", "amp",  "batch_size", "epochs",    "lr"};
+    "type", "size",       "notes",  "optimizer", "optimizer_kwargs", "task",
+    "amp",  "batch_size", "epochs", "lr",        "schedule",         "clip_grad_norm"};
 static const char *const single_keys[] = {"model", "dataset"};
 /* Written by experiment_to_json after --set; a user's file has no use for them. */
 static const char *const override_keys[] = {"train_size", "overrides"};
@@ -239,7 +239,7 @@ static bool check_entry_keys(const json_t *entry, struct error *err)
 {
     static const char *const known[] = {"name", "dataset",   "batch_size",       "epochs",
                                         "lr",   "optimizer", "optimizer_kwargs", "task",
-                                        "amp"};
+                                        "amp",  "schedule",  "clip_grad_norm"};
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)entry, key, value)

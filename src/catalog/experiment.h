@@ -18,6 +18,8 @@
 struct net_def {
     char *model, *dataset, *task, *optimizer;
     struct optim_args optim; /* lr included */
+    char *schedule;          /* of the learning rate, as schedule_parse takes it; NULL: constant */
+    double clip_grad_norm;   /* 0: gradients are not clipped */
     int32_t batch_size, epochs;
     bool amp;
 };
@@ -87,10 +89,10 @@ struct experiment *experiment_copy(const struct experiment *e);
  * definition_hash column. */
 void experiment_hash(const struct experiment *e, char out[17]);
 
-/* --set KEY=V: epochs, batch_size, lr, k, dataset, model, task, optimizer, amp, train_size, and
- * the optimiser's options (momentum=0.8).  For multi_model a key applies to every entry.  A key
- * that is an axis of the search replaces that axis by its one value.  Unknown keys name the
- * closest.  Appends to overrides. */
+/* --set KEY=V: epochs, batch_size, lr, schedule, clip_grad_norm, k, dataset, model, task,
+ * optimizer, amp, train_size, and the optimiser's options (momentum=0.8).  For multi_model a key
+ * applies to every entry.  A key that is an axis of the search replaces that axis by its one value.
+ * Unknown keys name the closest.  Appends to overrides. */
 bool experiment_set(struct experiment *e, const char *key, const char *value, struct error *err);
 
 /* All is known and usable now: model, data set, task, optimiser and how they fit (task against the

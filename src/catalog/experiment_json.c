@@ -1,12 +1,16 @@
 /* An experiment written back as its definition, and the hash of that. */
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "catalog/experiment.h"
 #include "catalog/net.h"
+#include "nn/json_net.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_NETWORK_BYTES (16u << 20)
 
 /* What decides the results: no id, no labels. */
 static json_t *body(const struct experiment *e)
@@ -55,13 +59,35 @@ json_t *experiment_to_json(const struct experiment *e)
 }
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923). */
+static uint64_t mix(uint64_t h, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)bytes[i]) * 0x100000001B3u;
+    return h;
+}
+
+/* A network described in a file is part of the definition, whatever the file is called.  One that
+ * cannot be read is an error elsewhere. */
+static uint64_t mix_model(uint64_t h, const char *model)
+{
+    char *text;
+    size_t len;
+    if (!json_net_is(model) || !file_read(model, MAX_NETWORK_BYTES, &text, &len, NULL))
+        return h;
+    h = mix(h, text, len);
+    free(text);
+    return h;
+}
+
 void experiment_hash(const struct experiment *e, char out[17])
 {
     json_t *obj = body(e);
     char *line = json_line(obj);
-    uint64_t h = 0xCBF29CE484222325u;
-    for (const char *p = line; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001B3u;
+    uint64_t h = mix(0xCBF29CE484222325u, line, strlen(line));
+    if (e->n_models == 0)
+        h = mix_model(h, e->net.model);
+    for (int32_t i = 0; i < e->n_models; i++)
+        h = mix_model(h, e->models[i].model);
     snprintf(out, 17, "%016llx", (unsigned long long)h);
     free(line);
     json_decref(obj);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "nn/schedule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +86,21 @@ static bool set_optimizer(struct net_def *net, const struct net_field *f, const 
     return net_change_optimizer(net, json_string_value(value), false, err);
 }
 
+/* "constant" is kept as nothing: it is what a definition without the field means. */
+static bool set_schedule(struct net_def *net, const struct net_field *f, const json_t *value,
+                         struct error *err)
+{
+    const char *s = json_string_value(value);
+    struct schedule parsed;
+    if (!s || !*s || strlen(s) != json_string_length(value))
+        return bad_value(f, value, err);
+    if (!schedule_parse(&parsed, s, err))
+        return error_prefix(err, "%s", f->name);
+    free(net->schedule);
+    net->schedule = strcmp(s, "constant") == 0 ? NULL : xstrdup(s);
+    return true;
+}
+
 static bool set_option(struct net_def *net, const char *name, const json_t *value,
                        struct error *err);
 
@@ -142,6 +158,10 @@ static const struct net_field fields[] = {
      false},
     {"optimizer_kwargs", AT(optim), set_options, NULL, 0, 0,
      "an object of options, as in {\"momentum\": 0.9}", false},
+    {"schedule", AT(schedule), set_schedule, parse_text, 0, 0,
+     "a schedule of the learning rate, as in cosine?t_max=20", false},
+    {"clip_grad_norm", AT(clip_grad_norm), set_rate, parse_number, 0, 0,
+     "a finite number, at least 0", false},
     {"task", AT(task), set_text, parse_text, 0, 0, "a name", false},
     {"amp", AT(amp), set_bool, parse_bool, 0, 0, "true or false", false},
 };
@@ -326,10 +346,10 @@ bool net_key_known(const char *key)
 
 const char *net_key_hint(const char *key)
 {
-    static const char *const keys[] = {"model",    "dataset",   "batch_size",   "epochs",
-                                       "lr",       "optimizer", "task",         "amp",
-                                       "momentum", "dampening", "weight_decay", "nesterov",
-                                       "betas.0",  "betas.1",   "amsgrad",      "eps"};
+    static const char *const keys[] = {
+        "model",        "dataset",  "batch_size", "epochs",         "lr",       "optimizer",
+        "task",         "amp",      "schedule",   "clip_grad_norm", "momentum", "dampening",
+        "weight_decay", "nesterov", "betas.0",    "betas.1",        "amsgrad",  "eps"};
     return text_did_you_mean(key, keys, sizeof keys / sizeof *keys);
 }
 
@@ -402,6 +422,7 @@ void net_copy(struct net_def *dst, const struct net_def *src)
     dst->dataset = dup_or_null(src->dataset);
     dst->task = dup_or_null(src->task);
     dst->optimizer = dup_or_null(src->optimizer);
+    dst->schedule = dup_or_null(src->schedule);
 }
 
 void net_release(struct net_def *net)
@@ -410,15 +431,24 @@ void net_release(struct net_def *net)
     free(net->dataset);
     free(net->task);
     free(net->optimizer);
+    free(net->schedule);
     memset(net, 0, sizeof *net);
 }
 
 bool net_from_json(struct net_def *net, const json_t *def, const char *model_key,
                    const char **fault, struct error *err)
 {
-    static const char *const order[] = {"optimizer",  "optimizer_kwargs", "model", "dataset",
-                                        "batch_size", "epochs",           "lr",    "task",
-                                        "amp"};
+    static const char *const order[] = {"optimizer",
+                                        "optimizer_kwargs",
+                                        "model",
+                                        "dataset",
+                                        "batch_size",
+                                        "epochs",
+                                        "lr",
+                                        "task",
+                                        "amp",
+                                        "schedule",
+                                        "clip_grad_norm"};
     const char *unused;
     fault = fault ? fault : &unused;
     *fault = NULL;
@@ -441,9 +471,19 @@ bool net_from_json(struct net_def *net, const json_t *def, const char *model_key
         const struct data_info *data = data_find(net->dataset);
         net->task = xstrdup(data && data->task ? data->task : "classification");
     }
-    return optim_check(optim_find(net->optimizer), &net->optim, err);
+    return net_check_options(net, err);
 }
 
+bool net_check_options(const struct net_def *net, struct error *err)
+{
+    const struct optim_info *info = optim_find(net->optimizer);
+    struct schedule schedule;
+    return optim_check(info, &net->optim, err) && schedule_parse(&schedule, net->schedule, err) &&
+           schedule_check(&schedule, info->kind, &net->optim, err);
+}
+
+/* What a definition need not say is written only where it says something: the hash of a definition
+ * does not change when there is a new field. */
 void net_to_json(const struct net_def *net, const char *model_key, json_t *obj)
 {
     json_object_set_new(obj, model_key, json_string(net->model));
@@ -455,4 +495,8 @@ void net_to_json(const struct net_def *net, const char *model_key, json_t *obj)
     json_object_set_new(obj, "optimizer_kwargs", options_json(net));
     json_object_set_new(obj, "task", json_string(net->task));
     json_object_set_new(obj, "amp", json_boolean(net->amp));
+    if (net->schedule)
+        json_object_set_new(obj, "schedule", json_string(net->schedule));
+    if (net->clip_grad_norm > 0)
+        json_object_set_new(obj, "clip_grad_norm", json_number(net->clip_grad_norm));
 }

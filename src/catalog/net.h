@@ -22,6 +22,9 @@ bool net_from_json(struct net_def *net, const json_t *def, const char *model_key
 /* Adds the fields to obj, defaults filled in, in a fixed order. */
 void net_to_json(const struct net_def *net, const char *model_key, json_t *obj);
 
+/* What of its options cannot work together: optimiser and schedule. */
+bool net_check_options(const struct net_def *net, struct error *err);
+
 /* Is key a field, or an option of any optimiser? */
 bool net_key_known(const char *key);
 /* The keys a search may have and --set may name, one list for messages: "batch_size, epochs, ..."

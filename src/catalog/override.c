@@ -102,7 +102,7 @@ static bool set_net(struct net_def *net, const char *key, const json_t *value, s
         return false;
     if (strcmp(key, "dataset") == 0)
         follow_task(net, old_task);
-    return optim_check(optim_find(net->optimizer), &net->optim, err);
+    return net_check_options(net, err);
 }
 
 static bool set_nets(struct experiment *e, const char *key, const json_t *value, struct error *err)
@@ -146,11 +146,12 @@ static bool set_field(struct experiment *e, const char *key, const char *text, s
 
 static bool set_any(struct experiment *e, const char *key, const char *value, struct error *err)
 {
-    static const char *const keys[] = {"epochs",   "batch_size",   "lr",       "k",
-                                       "dataset",  "model",        "task",     "optimizer",
-                                       "amp",      "train_size",   "momentum", "dampening",
-                                       "nesterov", "weight_decay", "betas",    "eps",
-                                       "amsgrad",  "betas.0",      "betas.1"};
+    static const char *const keys[] = {"epochs",        "batch_size",   "lr",       "k",
+                                       "dataset",       "model",        "task",     "optimizer",
+                                       "amp",           "train_size",   "momentum", "dampening",
+                                       "nesterov",      "weight_decay", "betas",    "eps",
+                                       "amsgrad",       "betas.0",      "betas.1",  "schedule",
+                                       "clip_grad_norm"};
     if (overridden(e, key))
         return error_set(err, ERROR_USAGE, "%s is set twice: keep one", key);
     if (strcmp(key, "k") == 0)

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "catalog/definition.h"
 #include "catalog/net.h"
+#include "nn/json_net.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,12 @@ static bool multi_job(const struct experiment *e, int64_t i, uint64_t split_seed
     (void)split_seed;
     (void)err;
     const char *model = e->models[i].model;
-    /* A model's arguments stay out of the id: the index already tells entries apart. */
-    out->job_id = xasprintf("%s_m%lld_%.*s", e->id, (long long)i, (int)strcspn(model, "?"), model);
+    if (json_net_is(model) && strrchr(model, '/'))
+        model = strrchr(model, '/') + 1;
+    /* A model's arguments, or a file's folder and ending, stay out of the id: the index already
+     * tells entries apart. */
+    const size_t len = json_net_is(model) ? strlen(model) - strlen(".json") : strcspn(model, "?");
+    out->job_id = xasprintf("%s_m%lld_%.*s", e->id, (long long)i, (int)len, model);
     out->split.kind = SPLIT_FIXED;
     net_copy(&out->net, &e->models[i]);
     return true;
@@ -122,7 +127,7 @@ bool grid_net(const struct experiment *e, int64_t i, struct net_def *out, struct
     bool ok = true;
     for (int pass = 0; ok && pass < 3; pass++)
         ok = set_axes(e, i, pass, &net, err);
-    if (ok && optim_check(optim_find(net.optimizer), &net.optim, err)) {
+    if (ok && net_check_options(&net, err)) {
         *out = net;
         return true;
     }

@@ -18,15 +18,17 @@ const struct option run_options[] = {
     {"--exec", OPTION_LIST, "STRATEGY ...", "seq",
      "strategies, one cell each: seq, mp, unified_model", "What to run", 0, 0, NULL},
     {"--set", OPTION_LIST, "KEY=V ...", NULL,
-     "change the experiments for this run: epochs, batch_size, lr, k, dataset, model, task, "
-     "optimizer, amp, train_size, or an optimizer option; rows carry it in `overrides`",
+     "change the experiments for this run: epochs, batch_size, lr, schedule, clip_grad_norm, k, "
+     "dataset, model, task, optimizer, amp, train_size, or an optimizer option; rows carry it in "
+     "`overrides`",
      "What to run", 0, 0, NULL},
     {"--data", OPTION_CHOICE, "SOURCE", "real",
      "synthetic: generated content of the exact shape, for speed only", "What to run", 0, 0,
      data_choices},
 
     {"--model", OPTION_LIST, "NAME ...", NULL,
-     "an experiment described here instead of --exp; several only with --type multi_model",
+     "an experiment described here instead of --exp: a model, or a network described in a file "
+     "that ends in .json; several only with --type multi_model",
      "Ad-hoc run", 0, 0, NULL},
     {"--dataset", OPTION_LIST, "NAME ...", NULL, "its data set, or one for each model",
      "Ad-hoc run", 0, 0, NULL},
@@ -34,7 +36,8 @@ const struct option run_options[] = {
      workload_choices},
     {"--k", OPTION_INT, "N", "3", "ensemble members or folds", "Ad-hoc run", 1, 100000, NULL},
     {"--task", OPTION_TEXT, "NAME", NULL,
-     "classification or regression; the data set's own when not given", "Ad-hoc run", 0, 0, NULL},
+     "classification, regression or language_modeling; the data set's own when not given",
+     "Ad-hoc run", 0, 0, NULL},
     {"--epochs", OPTION_INT, "N", "5", "epochs of each network", "Ad-hoc run", 1, 1000000, NULL},
     {"--batch-size", OPTION_INT, "N", "128", "samples a step of each network", "Ad-hoc run", 1,
      1000000, NULL},
@@ -49,6 +52,12 @@ const struct option run_options[] = {
     {"--optimizer-arg", OPTION_LIST, "KEY=V ...", NULL,
      "any other option of the optimizer: betas=0.9,0.99 eps=1e-6 amsgrad=true dampening=0.1",
      "Ad-hoc run", 0, 0, NULL},
+    {"--schedule", OPTION_TEXT, "NAME?ARG=V&...", NULL,
+     "schedule of the learning rate: constant, step, cosine, one_cycle or linear with PyTorch's "
+     "arguments, as in cosine?t_max=20&warmup=2",
+     "Ad-hoc run", 0, 0, NULL},
+    {"--clip-grad-norm", OPTION_NUMBER, "X", NULL,
+     "gradients are scaled down to this global norm before each update", "Ad-hoc run", 0, 0, NULL},
     {"--amp", OPTION_SWITCH, NULL, NULL,
      "automatic mixed precision (on the CPU recorded; precision stays fp32)", "Ad-hoc run", 0, 0,
      NULL},
@@ -69,6 +78,14 @@ const struct option run_options[] = {
     {"--max-parallel", OPTION_INT, "N", NULL,
      "mp: processes at once; unified_model: networks stacked at once", "How to run", 1, 100000,
      NULL},
+    {"--save-weights", OPTION_TEXT, "DIR", NULL,
+     "write the weights of each job that ends well to DIR/<job_id>.safetensors, as PyTorch's "
+     "load_state_dict takes them; with one strategy only",
+     "How to run", 0, 0, NULL},
+    {"--init-weights", OPTION_TEXT, "FILE", NULL,
+     "a .safetensors file every network starts from, with torchvision's and Hugging Face's names; "
+     "tensors it lacks are drawn from the seed; rows carry it in `overrides`",
+     "How to run", 0, 0, NULL},
     {"--no-save-results", OPTION_SWITCH, NULL, NULL, "write no file: no rows, no journal",
      "How to run", 0, 0, NULL},
 

@@ -2,11 +2,14 @@
 #include "cli/run_plan.h"
 
 #include "base/env.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/os.h"
+#include "base/text.h"
 #include "catalog/registry.h"
 #include "data/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +33,8 @@ static const struct {
     {"--weight-decay", "--set weight_decay=X"},
     {"--nesterov", "--set nesterov=true"},
     {"--optimizer-arg", "--set KEY=V"},
+    {"--schedule", "--set schedule=NAME"},
+    {"--clip-grad-norm", "--set clip_grad_norm=X"},
     {"--amp", "--set amp=true"},
     {"--search-space", NULL},
     {"--name", NULL},
@@ -203,6 +208,11 @@ static json_t *adhoc_definition(const struct option_value *values, struct error 
         json_object_set_new(def, "task", json_string(run_value(values, "--task")->text));
     if (given(values, "--amp"))
         json_object_set_new(def, "amp", json_true());
+    if (given(values, "--schedule"))
+        json_object_set_new(def, "schedule", json_string(run_value(values, "--schedule")->text));
+    if (given(values, "--clip-grad-norm"))
+        json_object_set_new(def, "clip_grad_norm",
+                            json_number(number_or_default(values, "--clip-grad-norm")));
     json_t *kwargs = json_object();
     bool ok = optimizer_kwargs(values, kwargs, err);
     if (json_object_size(kwargs) > 0)
@@ -365,6 +375,17 @@ static bool check_useful(const struct option_value *values, struct experiment *c
     return true;
 }
 
+/* Such a run is another one than the definition's: its rows say so. */
+static void start_from(struct cell_spec *cell, const char *file)
+{
+    struct experiment *e = cell->experiment;
+    char *overrides = xasprintf("%s%sinit_weights=%s", e->overrides ? e->overrides : "",
+                                e->overrides ? "," : "", file);
+    free(e->overrides);
+    e->overrides = overrides;
+    snprintf(cell->options.init_weights, sizeof cell->options.init_weights, "%s", file);
+}
+
 static void fill_cell(struct cell_spec *cell, const struct option_value *values,
                       const struct experiment *e, const struct executor_info *x)
 {
@@ -384,6 +405,31 @@ static void fill_cell(struct cell_spec *cell, const struct option_value *values,
     o->synthetic = strcmp(text_or_default(values, "--data"), "synthetic") == 0;
     o->data_root = cell->data_root;
     o->silence_s = 30;
+    if (given(values, "--save-weights"))
+        snprintf(o->save_weights, sizeof o->save_weights, "%s",
+                 run_value(values, "--save-weights")->text);
+    if (given(values, "--init-weights"))
+        start_from(cell, run_value(values, "--init-weights")->text);
+}
+
+/* Paths of weights can be used, and no job's file would be written twice. */
+static bool check_weights(const struct option_value *values, int n_executors, struct error *err)
+{
+    static const char *const options[] = {"--save-weights", "--init-weights"};
+    for (int i = 0; i < 2; i++)
+        if (given(values, options[i]) &&
+            strlen(run_value(values, options[i])->text) >= EXEC_MAX_PATH)
+            return error_set(err, ERROR_USAGE, "%s: the path is longer than %d bytes", options[i],
+                             EXEC_MAX_PATH - 1);
+    if (given(values, "--init-weights") && !file_exists(run_value(values, "--init-weights")->text))
+        return error_set(err, ERROR_USAGE, "--init-weights: there is no file '%s'",
+                         run_value(values, "--init-weights")->text);
+    if (given(values, "--save-weights") && n_executors > 1)
+        return error_set(err, ERROR_USAGE,
+                         "--save-weights: %d strategies would write the same files; name one with "
+                         "--exec",
+                         n_executors);
+    return true;
 }
 
 /* Of what a split would find only once the data is loaded, what the table knows already. */
@@ -431,7 +477,8 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
         !choose_executors(values, executors, &n_executors, err) ||
         !choose_experiments(values, plan->adhoc, &experiments, &n, err))
         return false;
-    bool ok = check_useful(values, experiments, n, executors, n_executors, err);
+    bool ok = check_useful(values, experiments, n, executors, n_executors, err) &&
+              check_weights(values, n_executors, err);
     plan->cells = xcalloc((size_t)n * (size_t)n_executors, sizeof *plan->cells);
     for (int i = 0; ok && i < n; i++)
         for (int j = 0; ok && j < n_executors; j++) {
@@ -439,6 +486,9 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
             fill_cell(cell, values, experiments[i], executors[j]);
             ok = check_cell(cell, err);
         }
+    if (ok && given(values, "--save-weights"))
+        ok = file_make_dirs(run_value(values, "--save-weights")->text, err) ||
+             error_prefix(err, "--save-weights");
     for (int i = 0; i < n; i++)
         experiment_free(experiments[i]);
     free(experiments);

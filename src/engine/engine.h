@@ -132,7 +132,8 @@ bool bucket_export(const struct bucket *b, int model, void **data, size_t *len, 
 bool bucket_import(struct bucket *b, int model, const void *data, size_t len, struct error *err);
 /* Weights alone, as PyTorch's state_dict (nn/weights.h): out between epochs or after training, in
  * before the first epoch (over what the seed drew; the optimiser starts as it would).  *data is
- * malloc'd.  Both not while engine_run is active; a refused import changes nothing. */
+ * malloc'd.  Not while engine_run is active, but that a model's result event may take its weights
+ * out; a refused import changes nothing. */
 bool bucket_weights_export(const struct bucket *b, int model, void **data, size_t *len,
                            struct error *err);
 bool bucket_weights_import(struct bucket *b, int model, const void *data, size_t len, bool strict,

@@ -28,7 +28,7 @@ bool bucket_weights_export(const struct bucket *b, int model, void **data, size_
                            struct error *err)
 {
     const struct model_state *m = &b->models[model];
-    if (m->run)
+    if (m->run && !m->finished)
         return error_set(err, ERROR_RUN, "job %s: is training: no weights can be taken out now",
                          m->spec.job_id);
     const struct weights_meta meta[] = {{"model", b->model}, {"data", b->data->name}};

@@ -50,6 +50,8 @@ void job_result_add_epoch(struct job_result *r, const struct epoch_report *e);
 json_t *epoch_report_to_json(const struct epoch_report *e);
 bool epoch_report_from_json(const json_t *msg, struct epoch_report *out, struct error *err);
 
+#define EXEC_MAX_PATH 1024
+
 /* What the whole cell was asked for (flags of `run` that reach an executor). */
 struct exec_options {
     char device[8]; /* "cpu" (auto already resolved) */
@@ -59,6 +61,9 @@ struct exec_options {
     bool synthetic;        /* --data synthetic */
     const char *data_root; /* borrowed */
     double silence_s;      /* a worker without a heartbeat this long is ended; 30 */
+    /* "" none.  Folder that gets <job_id>.safetensors of each job that ends ok (it exists); file
+     * every network takes its initial weights from, what fits of it. */
+    char save_weights[EXEC_MAX_PATH], init_weights[EXEC_MAX_PATH];
 };
 
 json_t *exec_options_to_json(const struct exec_options *o);
@@ -127,6 +132,8 @@ const char *executor_planned(const char *slug);
 struct train_spec job_train_spec(const struct job *job);
 /* "accuracy", "R2": what the score of its task is called. */
 const char *job_score_name(const struct job *job);
+/* exp(loss) where the job's task has that figure (perplexity), else NaN. */
+double job_perplexity(const struct job *job, double loss);
 /* The options of its optimiser beside lr, "momentum=0.9,nesterov=false"; malloc'd. */
 char *job_optimizer_args(const struct job *job);
 

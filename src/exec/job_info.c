@@ -3,25 +3,36 @@
 #include "exec/executor.h"
 #include "nn/task.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct train_spec job_train_spec(const struct job *job)
 {
-    return (struct train_spec){
+    struct train_spec spec = {
         .job_id = job->job_id,
         .seed = job->seed,
         .split = job->split,
         .epochs = job->net.epochs,
         .optim = job->net.optim,
+        .clip_grad_norm = job->net.clip_grad_norm,
     };
+    schedule_parse(&spec.schedule, job->net.schedule, NULL); /* checked when it was read */
+    return spec;
 }
 
 const char *job_score_name(const struct job *job)
 {
     const struct task_info *task = task_find(job->net.task);
     return task ? task->score_name : "score";
+}
+
+double job_perplexity(const struct job *job, double loss)
+{
+    const struct task_info *task = task_find(job->net.task);
+    const bool has = task && task->extra_name && strcmp(task->extra_name, "perplexity") == 0;
+    return has ? task->extra(loss) : (double)NAN;
 }
 
 /* The shortest text that reads back as the same number. */

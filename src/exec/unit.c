@@ -1,5 +1,6 @@
 #include "exec/unit.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "exec/stacking.h"
@@ -23,6 +24,9 @@ struct exec_unit {
     const struct exec_options *options;
     struct loaded_set *sets;
     int n_sets;
+    /* --init-weights, read at the first use. */
+    char *weights;
+    size_t weights_len;
 };
 
 /* A job on its way through exec_unit_run. */
@@ -76,6 +80,7 @@ void exec_unit_close(struct exec_unit *u)
         free(u->sets[i].name);
     }
     free(u->sets);
+    free(u->weights);
     free(u);
 }
 
@@ -160,6 +165,63 @@ static void load_data(struct run *run)
     }
 }
 
+/* ---- weights ---- */
+
+#define MAX_WEIGHTS_BYTES ((size_t)64 << 30)
+
+static void warn_names(const char *file, const char *what, const struct text_list *names)
+{
+    if (names->n > 0)
+        log_once(LOG_WARNING, "%s: %zu tensor%s %s, the first is %s", file, names->n,
+                 names->n == 1 ? "" : "s", what, names->items[0]);
+}
+
+/* What fits of --init-weights, into every model of a new bucket. */
+static bool init_weights(struct exec_unit *u, struct bucket *b, struct error *err)
+{
+    const char *file = u->options->init_weights;
+    if (!*file)
+        return true;
+    if (!u->weights && !file_read(file, MAX_WEIGHTS_BYTES, &u->weights, &u->weights_len, err))
+        return false;
+    for (int k = 0; k < bucket_size(b); k++) {
+        struct weights_report report;
+        weights_report_init(&report);
+        const bool ok =
+            bucket_weights_import(b, k, u->weights, u->weights_len, false, &report, err);
+        if (ok) {
+            warn_names(file, "of the network not in it: drawn from the seed", &report.missing);
+            warn_names(file, "of another shape: drawn from the seed", &report.different);
+            warn_names(file, "of it not in the network: not used", &report.unused);
+        }
+        weights_report_release(&report);
+        if (!ok)
+            return error_prefix(err, "%s", file);
+    }
+    return true;
+}
+
+/* A model that ended well leaves its weights, or the job did not end well. */
+static void save_weights(const struct run *run, const struct bucket *b, int model,
+                         struct unit_job *j)
+{
+    const char *folder = run->unit->options->save_weights;
+    if (!*folder || j->result.status != JOB_OK)
+        return;
+    struct error err = ERROR_INIT;
+    void *data = NULL;
+    size_t len;
+    char *path = xasprintf("%s/%s.safetensors", folder, j->job->job_id);
+    if (!bucket_weights_export(b, model, &data, &len, &err) ||
+        !file_write_atomic(path, data, len, &err)) {
+        j->result.status = JOB_FAILED;
+        snprintf(j->result.cause, sizeof j->result.cause, "its weights could not be saved: %.400s",
+                 err.text);
+    }
+    free(data);
+    free(path);
+}
+
 static struct bucket *new_bucket(const struct run *run, struct unit_job *const *members, int n,
                                  struct error *err)
 {
@@ -180,7 +242,10 @@ static struct bucket *new_bucket(const struct run *run, struct unit_job *const *
     };
     struct bucket *b = bucket_new(run->unit->engine, &spec, err);
     free(models);
-    return b;
+    if (!b || init_weights(run->unit, b, err))
+        return b;
+    bucket_free(b);
+    return NULL;
 }
 
 /* Builds a bucket of these jobs.  When that fails they are tried in halves, so that one impossible
@@ -275,6 +340,7 @@ static void on_result(void *ctx, const struct bucket *b, int model, const struct
         snprintf(r->cause, sizeof r->cause, "interrupted after %d of %d epochs", m->epochs_run,
                  epochs);
     }
+    save_weights(ctx, b, model, j);
     finish(ctx, j);
 }
 

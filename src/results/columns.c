@@ -54,6 +54,14 @@
             "its options beside the learning rate, as KEY=V joined by commas", "none, or " blank_  \
     }
 
+#define COLUMNS_SCHEDULE(blank_)                                                                   \
+    {"schedule", COLUMN_TEXT, "", "schedule of the learning rate, as in cosine?t_max=20",          \
+     blank_},                                                                                      \
+    {                                                                                              \
+        "clip_grad_norm", COLUMN_REAL, "",                                                         \
+            "limit of the gradients' global norm; 0: not clipped", blank_                          \
+    }
+
 #define COLUMNS_LAYOUT                                                                             \
     {"threads", COLUMN_INT, "", "threads of the whole cell", NEVER},                               \
         {"threads_per_unit", COLUMN_INT, "", "threads given to one unit (job, process, bucket)",   \
@@ -148,6 +156,9 @@ static const struct column individual[] = {
     {"gpu_vram_total_mb", COLUMN_REAL, "MiB", "memory of the GPU", NO_GPU},
     {"cpu_model", COLUMN_TEXT, "", "processor", NEVER},
     {"cpu_cores", COLUMN_INT, "", "cores the process may use", NEVER},
+    COLUMNS_SCHEDULE(NEVER),
+    {"perplexity", COLUMN_REAL, "", "exp(final_val_loss)",
+     "another task than language_modeling, or " NOT_READY},
 };
 
 static const struct column groups[] = {
@@ -222,6 +233,9 @@ static const struct column groups[] = {
      "unknown"},
     {"plan_hash", COLUMN_TEXT, "", "hash of the plan", DIFFER},
     COLUMNS_HOST,
+    COLUMNS_SCHEDULE(DIFFER),
+    {"perplexity", COLUMN_REAL, "", "mean of the jobs' perplexity",
+     "another task than language_modeling, or no job was evaluated"},
 };
 
 static const struct column history[] = {
@@ -232,7 +246,7 @@ static const struct column history[] = {
     {"train_loss", COLUMN_REAL, "", "mean loss of the epoch's samples while training", NEVER},
     {"val_loss", COLUMN_REAL, "", "loss of the validation set", "not evaluated every epoch"},
     {"score", COLUMN_REAL, "", "score of the validation set", "not evaluated every epoch"},
-    {"lr", COLUMN_REAL, "", "learning rate", NEVER},
+    {"lr", COLUMN_REAL, "", "learning rate of its last update", NEVER},
 };
 
 #define TABLE(name, columns)                                                                       \

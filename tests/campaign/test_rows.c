@@ -96,6 +96,7 @@ static void a_good_job_fills_its_row(void **state)
                                          "gpu_compute_mode",
                                          "gpu_vram_total_mb",
                                          "worker_pid",
+                                         "perplexity",
                                          NULL};
     struct cell_spec spec;
     struct record r;
@@ -112,6 +113,8 @@ static void a_good_job_fills_its_row(void **state)
     assert_string_equal(text(row, "dataset"), "digits");
     assert_string_equal(text(row, "optimizer_args"),
                         "betas.0=0.9,betas.1=0.999,eps=1e-08,weight_decay=0,amsgrad=false");
+    assert_string_equal(text(row, "schedule"), "constant");
+    assert_true(real(row, "clip_grad_norm") == 0);
     assert_string_equal(text(row, "score_name"), "accuracy");
     assert_string_equal(text(row, "split"), "fixed");
     assert_string_equal(text(row, "plan_hash"), "0000000000000abc");
@@ -230,6 +233,7 @@ static void a_good_group_fills_its_row(void **state)
                                           "throttle_reasons",
                                           "power_limit_w",
                                           "gpu_uuid",
+                                          "perplexity",
                                           NULL};
     struct cell_spec spec;
     struct record r;
