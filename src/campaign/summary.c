@@ -93,46 +93,93 @@ static void add_values(struct text *t, json_t *values)
     }
 }
 
-static void add_models(struct text *t, const json_t *models)
+/* What the column of scores holds, found from all its lines. */
+struct scores {
+    const char *name; /* the score's, where all lines have the same: it stands in the heading */
+    bool mixed, spread, best;
+    struct text_list *notes; /* what the best trials are made of */
+};
+
+static void see_name(struct scores *s, const json_t *named)
 {
-    size_t i;
-    const json_t *m;
-    for (i = 0; i < json_array_size(models); i++) {
-        m = json_array_get(models, i);
+    const char *name = json_string_value(json_object_get(named, "score_name"));
+    if (!name)
+        return;
+    s->mixed |= s->name && strcmp(s->name, name) != 0;
+    s->name = s->name ? s->name : name;
+}
+
+static void see_score(struct scores *s, const json_t *score)
+{
+    const json_t *models = json_object_get(score, "models");
+    for (size_t i = 0; i < json_array_size(models); i++)
+        see_name(s, json_array_get(models, i));
+    if (!models)
+        see_name(s, score);
+    if (json_object_get(score, "best"))
+        s->best = true;
+    else
+        s->spread |= !models && isfinite(number(score, "sd"));
+}
+
+static void add_models(struct text *t, const json_t *models, const struct scores *s)
+{
+    for (size_t i = 0; i < json_array_size(models); i++) {
+        const json_t *m = json_array_get(models, i);
         text_addf(t, "%s%s ", i ? ", " : "", json_string_value(json_object_get(m, "model")));
         const double v = number(m, "score");
-        if (isfinite(v))
+        if (!isfinite(v))
+            text_add(t, "n/a");
+        else if (s->mixed)
             text_addf(t, "%s %.4f", json_string_value(json_object_get(m, "score_name")), v);
         else
-            text_add(t, "n/a");
+            text_addf(t, "%.4f", v);
     }
 }
 
-/* "accuracy 0.9512 +- 0.0031 (n 5)", "best D03_t4 accuracy 0.97: lr=0.001 batch_size=64" */
-static char *score_text(const json_t *score)
+/* "0.9812 D03_t4"; its values are a note: all strategies find the same trial best. */
+static void add_best(struct text *t, const json_t *best, struct text_list *notes)
+{
+    const char *id = json_string_value(json_object_get(best, "job_id"));
+    struct text note;
+    text_addf(t, "%.4f %s", number(best, "score"), id);
+    text_init(&note);
+    text_addf(&note, "%s:", id);
+    add_values(&note, json_object_get(best, "values"));
+    if (!text_list_has(notes, note.data))
+        text_list_add(notes, note.data);
+    text_release(&note);
+}
+
+/* "0.9512 (0.0031)", "mlp R2 0.5000, lenet n/a" */
+static char *score_text(const json_t *score, struct scores *s)
 {
     struct text t;
     text_init(&t);
     const json_t *best = json_object_get(score, "best");
     const json_t *models = json_object_get(score, "models");
-    const char *name = json_string_value(json_object_get(score, "score_name"));
     const double mean = number(score, "mean"), sd = number(score, "sd");
     if (best) {
-        text_addf(&t, "best %s %s %.4f:", json_string_value(json_object_get(best, "job_id")), name,
-                  number(best, "score"));
-        add_values(&t, json_object_get(best, "values"));
+        add_best(&t, best, s->notes);
     } else if (models) {
-        add_models(&t, models);
+        add_models(&t, models, s);
     } else if (isfinite(mean)) {
-        text_addf(&t, "%s %.4f", name, mean);
+        text_addf(&t, "%.4f", mean);
         if (isfinite(sd))
-            text_addf(&t, " SD %.4f", sd);
+            text_addf(&t, " (%.4f)", sd);
     } else {
         text_add(&t, "n/a");
     }
     char *out = text_take(&t);
     text_release(&t);
     return out;
+}
+
+/* "accuracy (SD)": the name of what all lines show, and what stands beside it; malloc'd. */
+static char *score_heading(const struct scores *s)
+{
+    return xasprintf("%s%s%s", s->best ? "best " : "", s->name && !s->mixed ? s->name : "score",
+                     s->spread ? " (SD)" : "");
 }
 
 /* A number as a table shows it: "" when it is not one. */
@@ -144,9 +191,11 @@ static char *shown(double v, const char *unit)
     return xasprintf("%.*f%s", v < 1 ? 3 : digits, v, unit);
 }
 
+/* As narrow as they can be: with a score and its deviation a line has 80 columns.  The last one's
+ * heading is score_heading. */
 #define N_COLUMNS 8
-static const char *const headings[N_COLUMNS] = {"strategy",  "K",      "T_group",  "speedup",
-                                                "samples/s", "energy", "peak mem", "score"};
+static const char *const headings[N_COLUMNS - 1] = {"strategy",  "K",      "T_group", "speedup",
+                                                    "samples/s", "energy", "memory"};
 
 /* The strategy, and what went wrong with its jobs. */
 static char *strategy_text(const struct line *l)
@@ -162,7 +211,8 @@ static char *strategy_text(const struct line *l)
     return xasprintf("%s (%lld of %lld failed)", l->slug, (long long)l->failed, k);
 }
 
-static void fill_cells(char *cells[N_COLUMNS], const struct line *l, int footnote)
+static void fill_cells(char *cells[N_COLUMNS], const struct line *l, int footnote,
+                       struct scores *scores)
 {
     cells[0] = strategy_text(l);
     cells[1] = l->recorded ? xasprintf("%lld", (long long)l->k) : xstrdup("");
@@ -170,10 +220,10 @@ static void fill_cells(char *cells[N_COLUMNS], const struct line *l, int footnot
     cells[3] = isfinite(l->speedup) ? xasprintf("%.2fx", l->speedup) : xstrdup("");
     cells[4] = isfinite(l->samples_per_s) ? xasprintf("%.0f", l->samples_per_s) : xstrdup("");
     cells[5] = isfinite(l->energy_j) ? shown(l->energy_j, " J")
-               : footnote > 0        ? xasprintf("n/a [%d]", footnote)
+               : footnote > 0        ? xasprintf("[%d]", footnote)
                                      : xstrdup("n/a");
     cells[6] = isfinite(l->peak_mb) ? xasprintf("%.0f MiB", l->peak_mb) : xstrdup("n/a");
-    cells[7] = l->recorded ? score_text(l->score) : xstrdup("not run");
+    cells[7] = l->recorded ? score_text(l->score, scores) : xstrdup("not run");
 }
 
 /* Number of the reason among the footnotes, which it joins when it is new; 0 for none. */
@@ -206,36 +256,51 @@ static void print_cells(FILE *out, const char *const *cells, const size_t width[
     fprintf(out, "%s\n", cells[N_COLUMNS - 1]);
 }
 
+static void print_notes(FILE *out, const struct text_list *trials, const struct text_list *causes)
+{
+    for (size_t i = 0; i < trials->n; i++)
+        fprintf(out, "%s\n", trials->items[i]);
+    for (size_t i = 0; i < causes->n; i++)
+        fprintf(out, "[%zu] no energy: %s\n", i + 1, causes->items[i]);
+}
+
 /* The table of the lines chosen[0..n-1], all of one experiment. */
 static void print_table(FILE *out, const struct cell_spec *spec, const struct line *lines,
                         const int *chosen, int n)
 {
     const struct experiment *e = spec->experiment;
-    char *(*cells)[N_COLUMNS] = xcalloc((size_t)n, sizeof *cells);
-    size_t width[N_COLUMNS];
-    struct text_list notes;
-    text_list_init(&notes);
-    for (int c = 0; c < N_COLUMNS; c++)
-        width[c] = strlen(headings[c]);
+    char *(*cells)[N_COLUMNS] = xcalloc((size_t)n + 1, sizeof *cells);
+    size_t width[N_COLUMNS] = {0};
+    struct text_list causes, trials;
+    struct scores scores = {.notes = &trials};
+    text_list_init(&causes);
+    text_list_init(&trials);
+    for (int i = 0; i < n; i++)
+        see_score(&scores, lines[chosen[i]].score);
+    for (int c = 0; c < N_COLUMNS - 1; c++)
+        cells[0][c] = xstrdup(headings[c]);
+    cells[0][N_COLUMNS - 1] = score_heading(&scores);
     for (int i = 0; i < n; i++) {
         const struct line *l = &lines[chosen[i]];
-        fill_cells(cells[i], l, isfinite(l->energy_j) ? 0 : footnote_of(&notes, l->energy_cause));
+        const int cause = isfinite(l->energy_j) ? 0 : footnote_of(&causes, l->energy_cause);
+        fill_cells(cells[i + 1], l, cause, &scores);
+    }
+    for (int i = 0; i <= n; i++)
         for (int c = 0; c < N_COLUMNS; c++)
             if (strlen(cells[i][c]) > width[c])
                 width[c] = strlen(cells[i][c]);
-    }
     fprintf(out, "\n%s (%s%s%s) on %s\n", e->id, e->workload->name, e->overrides ? ", with " : "",
             e->overrides ? e->overrides : "", spec->options.device);
-    print_cells(out, headings, width);
-    print_rule(out, width);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i <= n; i++) {
         print_cells(out, (const char *const *)cells[i], width);
+        if (i == 0)
+            print_rule(out, width);
         for (int c = 0; c < N_COLUMNS; c++)
             free(cells[i][c]);
     }
-    for (size_t i = 0; i < notes.n; i++)
-        fprintf(out, "[%zu] no energy: %s\n", i + 1, notes.items[i]);
-    text_list_release(&notes);
+    print_notes(out, &trials, &causes);
+    text_list_release(&trials);
+    text_list_release(&causes);
     free(cells);
 }
 

@@ -1,5 +1,6 @@
 /* The table a run ends with: strategy, K, T_group, speedup against the baseline, samples/s, energy,
- * peak memory, score; one table an experiment.
+ * memory (the peak), score, whose name is the heading where all have the same; one table an
+ * experiment.
  */
 #ifndef CAMPAIGN_SUMMARY_H
 #define CAMPAIGN_SUMMARY_H

@@ -80,13 +80,10 @@ static void a_table_is_aligned_and_compared_with_the_baseline(void **state)
     expect_text(&r,
                 "\n"
                 "T01 (ensemble) on cpu\n"
-                "strategy       K  T_group  speedup  samples/s   energy  peak mem  score\n"
-                "-------------------------------------------------------------------------------"
-                "------------\n"
-                "seq            4   10.5 s    1.00x       1643  n/a [1]    38 MiB  accuracy 0.9712 "
-                "SD 0.0031\n"
-                "unified_model  4   3.50 s    3.00x       4930    125 J   122 MiB  accuracy 0.9712 "
-                "SD 0.0031\n"
+                "strategy       K  T_group  speedup  samples/s  energy   memory  accuracy (SD)\n"
+                "-------------------------------------------------------------------------------\n"
+                "seq            4   10.5 s    1.00x       1643     [1]   38 MiB  0.9712 (0.0031)\n"
+                "unified_model  4   3.50 s    3.00x       4930   125 J  122 MiB  0.9712 (0.0031)\n"
                 "[1] no energy: no RAPL on this machine\n");
     release(&r);
 }
@@ -104,17 +101,14 @@ static void failed_groups_are_marked_and_never_fast(void **state)
         "'energy_group':1,'host_peak_mb':38.2}",
         "{'score_name':'accuracy','n':0,'mean':null,'sd':null}");
     add(&r, def_ensemble, "unified_model", NULL, NULL);
-    expect_text(&r,
-                "\n"
-                "T01 (ensemble) on cpu\n"
-                "strategy            K  T_group  speedup  samples/s  energy  peak mem  score\n"
-                "------------------------------------------------------------------------------"
-                "-----------------\n"
-                "seq                 4   10.5 s    1.00x       1643  9.50 J    38 MiB  accuracy "
-                "0.9712 SD 0.0031\n"
-                "mp (3 of 4 failed)  4  0.500 s                  99  1.00 J    38 MiB  n/a\n"
-                "unified_model                                          n/a       n/a  not "
-                "run\n");
+    expect_text(
+        &r, "\n"
+            "T01 (ensemble) on cpu\n"
+            "strategy            K  T_group  speedup  samples/s  energy  memory  accuracy (SD)\n"
+            "-----------------------------------------------------------------------------------\n"
+            "seq                 4   10.5 s    1.00x       1643  9.50 J  38 MiB  0.9712 (0.0031)\n"
+            "mp (3 of 4 failed)  4  0.500 s                  99  1.00 J  38 MiB  n/a\n"
+            "unified_model                                          n/a     n/a  not run\n");
     release(&r);
 }
 
@@ -128,14 +122,14 @@ static void what_the_user_stopped_or_the_disk_refused_is_no_failed_job(void **st
         "{'status':'failed','K':4,'jobs_failed':0,'T_group':2,'host_peak_mb':38}", mean);
     expect_text(&r, "\n"
                     "T01 (ensemble) on cpu\n"
-                    "strategy                        K  T_group  speedup  samples/s  energy  peak "
-                    "mem  score\n"
+                    "strategy                        K  T_group  speedup  samples/s  energy  "
+                    "memory  accuracy (SD)\n"
                     "------------------------------------------------------------------------------"
-                    "-----------------------------\n"
-                    "seq (interrupted, 1 of 4 done)  4   2.00 s                         n/a    38 "
-                    "MiB  accuracy 0.9712 SD 0.0031\n"
-                    "mp (rows lost)                  4   2.00 s                         n/a    38 "
-                    "MiB  accuracy 0.9712 SD 0.0031\n");
+                    "-----------------\n"
+                    "seq (interrupted, 1 of 4 done)  4   2.00 s                         n/a  38 "
+                    "MiB  0.9712 (0.0031)\n"
+                    "mp (rows lost)                  4   2.00 s                         n/a  38 "
+                    "MiB  0.9712 (0.0031)\n");
     release(&r);
 }
 
@@ -166,20 +160,57 @@ static void each_experiment_has_its_table(void **state)
         "{'score_name':'accuracy','n':1,'mean':0.5,'sd':null,'models':[{'job_id':'a','model':"
         "'mlp','score_name':'R2','score':0.5},{'job_id':'b','model':'lenet','score_name':"
         "'accuracy','score':null}]}");
-    expect_text(&r, "\n"
-                    "T01 (hpo) on cpu\n"
-                    "strategy  K  T_group  speedup  samples/s  energy  peak mem  score\n"
-                    "------------------------------------------------------------------------------"
-                    "--------------------------------------------------------\n"
-                    "mp        6   2.00 s                         n/a       n/a  best T01_t4 "
-                    "accuracy 0.7500: lr=0.001 batch_size=64 optimizer=sgd amp=true\n"
-                    "\n"
-                    "T01 (multi_model) on cpu\n"
-                    "strategy  K  T_group  speedup  samples/s  energy  peak mem  score\n"
-                    "----------------------------------------------------------------------------"
-                    "--------\n"
-                    "mp        2    123 s                         n/a       n/a  mlp R2 0.5000, "
-                    "lenet n/a\n");
+    expect_text(
+        &r, "\n"
+            "T01 (hpo) on cpu\n"
+            "strategy  K  T_group  speedup  samples/s  energy  memory  best accuracy\n"
+            "-----------------------------------------------------------------------\n"
+            "mp        6   2.00 s                         n/a     n/a  0.7500 T01_t4\n"
+            "T01_t4: lr=0.001 batch_size=64 optimizer=sgd amp=true\n"
+            "\n"
+            "T01 (multi_model) on cpu\n"
+            "strategy  K  T_group  speedup  samples/s  energy  memory  score\n"
+            "----------------------------------------------------------------------------------\n"
+            "mp        2    123 s                         n/a     n/a  mlp R2 0.5000, lenet n/a\n");
+    release(&r);
+}
+
+static const char *line_of(const char *text, const char *start)
+{
+    const char *found = strstr(text, start);
+    assert_non_null(found);
+    return found;
+}
+
+/* The score's name where all have one; otherwise each says its own. */
+static void the_heading_names_a_score_that_all_have(void **state)
+{
+    (void)state;
+    struct run r = {0};
+    char *text = NULL;
+    size_t len = 0;
+    add(&r, def_hpo, "seq", "{'status':'ok','K':6,'jobs_failed':0,'T_group':2}",
+        "{'score_name':'R2','n':0,'mean':null,'sd':null}");
+    add(&r, def_hpo, "mp", "{'status':'ok','K':6,'jobs_failed':0,'T_group':2}",
+        "{'score_name':'R2','n':6,'mean':0.5,'sd':0.1,'best':{'job_id':'T01_t4','score':0.75,"
+        "'values':{'lr':0.5}}}");
+    add(&r, def_hpo, "unified_model", "{'status':'ok','K':6,'jobs_failed':0,'T_group':2}",
+        "{'score_name':'R2','n':6,'mean':0.5,'sd':0.1,'best':{'job_id':'T01_t4','score':0.75,"
+        "'values':{'lr':0.5}}}");
+    add(&r, def_multi_model, "mp", "{'status':'ok','K':2,'jobs_failed':0,'T_group':123.4}",
+        "{'score_name':'accuracy','n':2,'mean':0.5,'sd':null,'models':[{'model':'mlp',"
+        "'score_name':'accuracy','score':0.5},{'model':'lenet','score_name':'accuracy','score':"
+        "0.25}]}");
+    FILE *f = open_memstream(&text, &len);
+    summary_print(f, r.specs, r.outcomes, r.n);
+    fclose(f);
+    assert_non_null(strstr(text, "memory  best R2\n"));
+    assert_non_null(strstr(text, "n/a  0.7500 T01_t4\n"));
+    const char *note = line_of(text, "\nT01_t4: lr=0.5\n");
+    assert_null(strstr(note + 1, "\nT01_t4:")); /* said once */
+    assert_non_null(strstr(text, "memory  accuracy\n"));
+    assert_non_null(strstr(text, "mlp 0.5000, lenet 0.2500\n"));
+    free(text);
     release(&r);
 }
 
@@ -217,6 +248,7 @@ int main(void)
         cmocka_unit_test(what_the_user_stopped_or_the_disk_refused_is_no_failed_job),
         cmocka_unit_test(a_failed_baseline_gives_no_speedups),
         cmocka_unit_test(each_experiment_has_its_table),
+        cmocka_unit_test(the_heading_names_a_score_that_all_have),
         cmocka_unit_test(the_json_says_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

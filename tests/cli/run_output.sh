@@ -19,10 +19,11 @@ in_stderr "no GPU backend in this version: training on the CPU" \
     fail "$last: not one line of progress a cell"
 in_stdout "adhoc (ensemble, with train_size=160) on cpu" \
     "Rows: $work/runs/master_groups.csv, $work/runs/master_individual.csv"
-grep -qE '^strategy +K  T_group  speedup  samples/s +energy  peak mem  score$' "$work/out" || fail "$last: heading"
-grep -qE '^seq +2 .* 1\.00x .* MiB  accuracy 0\.[0-9]{4} SD 0\.[0-9]{4}$' "$work/out" || fail "$last: row of seq"
-grep -qE '^unified_model +2 .*[0-9]x .* MiB  accuracy 0\.[0-9]{4} SD 0\.[0-9]{4}$' "$work/out" || fail "$last: row"
-grep -q 'n/a' "$work/out" && { grep -qE '^\[1\] no energy: .+' "$work/out" || fail "$last: n/a without a reason"; }
+grep -qE '^strategy +K  T_group  speedup  samples/s +energy +memory  accuracy \(SD\)$' "$work/out" || fail "$last: heading"
+grep -qE '^seq +2 .* 1\.00x .* MiB  0\.[0-9]{4} \(0\.[0-9]{4}\)$' "$work/out" || fail "$last: row of seq"
+grep -qE '^unified_model +2 .*[0-9]x .* MiB  0\.[0-9]{4} \(0\.[0-9]{4}\)$' "$work/out" || fail "$last: row"
+awk 'length > 80' "$work/out" | grep -v "^Rows: " && fail "$last: a table wider than 80 columns"
+grep -qE ' \[1\]  .* MiB' "$work/out" && { grep -qE '^\[1\] no energy: .+' "$work/out" || fail "$last: [1] without a reason"; }
 grep -q "$(printf '\033')" "$work/out" "$work/err" && fail "$last: escapes in a file"
 
 # --quiet: the table only.

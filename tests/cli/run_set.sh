@@ -53,7 +53,7 @@ row_is dataset cal_housing
 row_is task regression
 row_is score_name R2
 row_is data_source synthetic
-in_stdout "R2 "
+in_stdout "  R2"
 
 # A key that is an axis of the search takes that axis's place; k of cross-validation is its folds.
 fresh --exp D03 --quiet --set epochs=1 batch_size=64 train_size=200
