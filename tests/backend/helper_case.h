@@ -26,10 +26,11 @@ struct op_case {
     int32_t batch, rows_per_shard, n_valid;
     struct shape more[OP_MAX_INPUTS - 1]; /* of inputs 1 ...; rank 0: none */
     bool evaluation;
-    bool add_dx;   /* dx starts at 0.5 and is added to */
-    bool relu;     /* the fused region */
-    bool add_grad; /* parameter gradients start at 0.25 and are added to */
-    bool by_parts; /* the weight's gradient by BACKWARD_PARAMS */
+    bool add_dx;       /* dx starts at 0.5 and is added to */
+    bool relu;         /* the fused region */
+    bool add_grad;     /* parameter gradients start at 0.25 and are added to */
+    bool by_parts;     /* the weight's gradient by BACKWARD_PARAMS */
+    bool forward_only; /* no backward steps: dx and grad mean nothing */
     uint64_t seed;
 };
 

@@ -31,14 +31,16 @@ static void check_slope(const struct op_case *c, const double *buffer[2], struct
     const double h = 1e-5;
     const size_t stride = n > 12 ? n / 12 : 1;
     char message[400];
+    struct op_case forward = *c;
+    forward.forward_only = true;
     for (size_t i = 0; i < n; i += stride) {
         if (is_padding(c, element == v->param[0], i))
             continue;
         const double old = element[i];
         element[i] = old + h;
-        const double above = objective(c, buffer, v);
+        const double above = objective(&forward, buffer, v);
         element[i] = old - h;
-        const double below = objective(c, buffer, v);
+        const double below = objective(&forward, buffer, v);
         element[i] = old;
         const double slope = (above - below) / (2 * h);
         if (fabs(slope - gradient[i]) > 1e-6 * (1 + fabs(slope))) {
@@ -123,19 +125,32 @@ static void check_untouched(const struct op_case *c, const struct op_values *v)
             assert_true(v->more_dx[m][i] == (c->add_dx ? 0.5 : UNTOUCHED));
 }
 
-void check_isa(const struct cpu_isa *isa, const struct op_case *cases, size_t n, double tolerance)
+static void check_kernels_of(const struct cpu_isa *isa, const struct op_case *c,
+                             const struct op_values *expected, double tolerance)
+{
+    struct op_values got;
+    char what[300];
+    values_init(&got, c);
+    case_run(c, isa, &got);
+    snprintf(what, sizeof what, "%s %s", isa->name, case_name(c));
+    assert_values_close(&got, expected, tolerance, what);
+    check_untouched(c, &got);
+    values_release(&got);
+}
+
+void check_kernels(const struct op_case *cases, size_t n, double tolerance)
 {
     for (size_t i = 0; i < n; i++) {
-        struct op_values expected, got;
-        char what[300];
+        struct op_values expected;
         values_init(&expected, &cases[i]);
-        values_init(&got, &cases[i]);
         case_run(&cases[i], NULL, &expected);
-        case_run(&cases[i], isa, &got);
-        snprintf(what, sizeof what, "%s %s", isa->name, case_name(&cases[i]));
-        assert_values_close(&got, &expected, tolerance, what);
-        check_untouched(&cases[i], &got);
+        check_kernels_of(&cpu_isa_reference, &cases[i], &expected, tolerance);
+        for (int s = 0; cpu_isas[s]; s++)
+            if (cpu_isas[s]->usable())
+                check_kernels_of(cpu_isas[s], &cases[i], &expected, tolerance);
         values_release(&expected);
-        values_release(&got);
     }
+    for (int s = 0; cpu_isas[s]; s++)
+        if (!cpu_isas[s]->usable())
+            print_message("%s: not on this machine\n", cpu_isas[s]->name);
 }

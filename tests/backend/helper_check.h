@@ -41,7 +41,8 @@
 
 /* Central differences of a dozen elements of every input and parameter. */
 void check_differences(const struct op_case *c);
-/* All results of all cases, to `tolerance` of the largest; rows beyond n_valid stay untouched. */
-void check_isa(const struct cpu_isa *isa, const struct op_case *cases, size_t n, double tolerance);
+/* All results of all cases, of the float reference and of every set of kernels this machine can
+ * run, to `tolerance` of the largest; rows beyond n_valid stay untouched. */
+void check_kernels(const struct op_case *cases, size_t n, double tolerance);
 
 #endif

@@ -138,16 +138,17 @@ static void STEPS(const struct op_case *c, const struct plan_step *step, const s
         if (!c->evaluation)
             STEP(c, step, v, s, STEP_BN_STATS);
         STEP(c, step, v, s, STEP_BN_APPLY);
-        if (c->evaluation)
+        if (c->evaluation || c->forward_only)
             return;
         STEP(c, step, v, s, STEP_BN_BACK_REDUCE);
         STEP(c, step, v, s, STEP_BN_BACK_APPLY);
         return;
     }
     STEP(c, step, v, s, STEP_FORWARD);
-    if (!c->evaluation)
-        STEP(c, step, v, s, STEP_BACKWARD);
-    if (!c->evaluation && c->by_parts)
+    if (c->evaluation || c->forward_only)
+        return;
+    STEP(c, step, v, s, STEP_BACKWARD);
+    if (c->by_parts)
         PARTS(c, step, v, s);
 }
 
