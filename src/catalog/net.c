@@ -95,7 +95,7 @@ static bool set_schedule(struct net_def *net, const struct net_field *f, const j
     if (!s || !*s || strlen(s) != json_string_length(value))
         return bad_value(f, value, err);
     if (!schedule_parse(&parsed, s, err))
-        return error_prefix(err, "%s", f->name);
+        return false;
     free(net->schedule);
     net->schedule = strcmp(s, "constant") == 0 ? NULL : xstrdup(s);
     return true;
@@ -265,24 +265,41 @@ static json_t *options_json(const struct net_def *net)
     return obj;
 }
 
+static bool is_changed(const struct net_def *net, const struct optim_info *info, int i)
+{
+    json_t *value = option_value(&info->args[i], &net->optim);
+    json_t *fallback = option_value(&info->args[i], &info->defaults);
+    const bool changed = !json_equal(value, fallback);
+    json_decref(value);
+    json_decref(fallback);
+    return changed;
+}
+
+static void add_option(struct text *out, const struct net_def *net, const struct optim_arg *arg)
+{
+    json_t *value = option_value(arg, &net->optim);
+    if (json_is_true(value))
+        text_add(out, arg->name);
+    else
+        text_addf(out, "%s=%g", arg->name, json_number_value(value));
+    json_decref(value);
+}
+
 char *net_options_text(const struct net_def *net)
 {
     const struct optim_info *info = optim_find(net->optimizer);
     struct text out;
     text_init(&out);
     for (int i = 0; i < info->n_args; i++) {
-        const struct optim_arg *arg = &info->args[i];
-        json_t *value = option_value(arg, &net->optim);
-        json_t *fallback = option_value(arg, &info->defaults);
-        if (!json_equal(value, fallback)) {
+        const bool pair = strcmp(info->args[i].name, "betas.0") == 0;
+        if (is_changed(net, info, i) || (pair && is_changed(net, info, i + 1))) {
             text_add(&out, out.len ? " " : "");
-            if (json_is_true(value))
-                text_add(&out, arg->name);
+            if (pair)
+                text_addf(&out, "betas=%g,%g", net->optim.beta1, net->optim.beta2);
             else
-                text_addf(&out, "%s=%g", arg->name, json_number_value(value));
+                add_option(&out, net, &info->args[i]);
         }
-        json_decref(value);
-        json_decref(fallback);
+        i += pair;
     }
     char *result = text_take(&out);
     text_release(&out);

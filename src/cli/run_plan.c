@@ -450,8 +450,10 @@ static bool check_train_size(const struct cell_spec *cell, const struct job *job
 static bool check_cell(const struct cell_spec *cell, struct error *err)
 {
     const struct experiment *e = cell->experiment;
-    if (!experiment_check(e, cell->options.synthetic, err))
+    if (!experiment_check(e, cell->options.synthetic, err)) {
+        err->class_ = ERROR_USAGE; /* also of a network's file: nothing was done yet */
         return false;
+    }
     struct job *jobs;
     int32_t n;
     if (!experiment_jobs(e, cell->seed, cell->split_seed, &jobs, &n, err))
@@ -467,6 +469,64 @@ static bool check_cell(const struct cell_spec *cell, struct error *err)
     return ok;
 }
 
+/* What stands in the way of a run: the experiments, and why the first of them cannot run. */
+struct obstacles {
+    struct text_list ids;
+    struct error first;
+};
+
+#define SHOWN_OBSTACLES 5
+
+/* One sentence about all of them.  A single one needs no list. */
+static bool say_obstacles(const struct obstacles *o, int n_experiments, struct error *err)
+{
+    struct text ids;
+    const size_t n = o->ids.n;
+    if (n < 2) {
+        *err = o->first;
+        return n == 0;
+    }
+    text_init(&ids);
+    for (size_t i = 0; i < n && i < SHOWN_OBSTACLES; i++)
+        text_addf(&ids, "%s%s", i == 0 ? "" : i + 1 == n ? " and " : ", ", o->ids.items[i]);
+    if (n > SHOWN_OBSTACLES)
+        text_addf(&ids, " and %zu more", n - SHOWN_OBSTACLES);
+    error_set(err, o->first.class_,
+              "%s (%zu of %d experiments) cannot run: leave them out ('fugue validate --data' says "
+              "why of each); the first: %s",
+              ids.data, n, n_experiments, o->first.text);
+    text_release(&ids);
+    return false;
+}
+
+/* A cell for every experiment and strategy; all experiments are looked at before any is refused. */
+static bool make_cells(const struct option_value *values, struct run_plan *plan,
+                       struct experiment *const *experiments, int n,
+                       const struct executor_info *const *executors, int n_executors,
+                       struct error *err)
+{
+    struct obstacles obstacles = {.first = ERROR_INIT};
+    text_list_init(&obstacles.ids);
+    plan->cells = xcalloc((size_t)n * (size_t)n_executors, sizeof *plan->cells);
+    for (int i = 0; i < n; i++) {
+        struct error why = ERROR_INIT;
+        bool ok = true;
+        for (int j = 0; ok && j < n_executors; j++) {
+            struct cell_spec *cell = &plan->cells[plan->n++];
+            fill_cell(cell, values, experiments[i], executors[j]);
+            ok = check_cell(cell, &why);
+        }
+        if (ok)
+            continue;
+        if (obstacles.ids.n == 0)
+            obstacles.first = why;
+        text_list_add(&obstacles.ids, experiments[i]->id);
+    }
+    const bool ok = say_obstacles(&obstacles, n, err);
+    text_list_release(&obstacles.ids);
+    return ok;
+}
+
 bool run_plan_make(const struct option_value *values, struct run_plan *plan, struct error *err)
 {
     memset(plan, 0, sizeof *plan);
@@ -478,14 +538,8 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
         !choose_experiments(values, plan->adhoc, &experiments, &n, err))
         return false;
     bool ok = check_useful(values, experiments, n, executors, n_executors, err) &&
-              check_weights(values, n_executors, err);
-    plan->cells = xcalloc((size_t)n * (size_t)n_executors, sizeof *plan->cells);
-    for (int i = 0; ok && i < n; i++)
-        for (int j = 0; ok && j < n_executors; j++) {
-            struct cell_spec *cell = &plan->cells[plan->n++];
-            fill_cell(cell, values, experiments[i], executors[j]);
-            ok = check_cell(cell, err);
-        }
+              check_weights(values, n_executors, err) &&
+              make_cells(values, plan, experiments, n, executors, n_executors, err);
     if (ok && given(values, "--save-weights"))
         ok = file_make_dirs(run_value(values, "--save-weights")->text, err) ||
              error_prefix(err, "--save-weights");

@@ -32,7 +32,7 @@ column() {
             cells[n] = cell
             return n
         }
-        { n = split_row($0, cells) }
+        { sub(/\r$/, ""); n = split_row($0, cells) }
         NR == 1 { for (i = 1; i <= n; i++) if (cells[i] == name) at = i; if (!at) exit 3; next }
         { print cells[at] }' "$1"
 }

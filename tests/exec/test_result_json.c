@@ -160,7 +160,9 @@ static void options_come_back(void **state)
                                    .max_parallel = 7,
                                    .synthetic = true,
                                    .data_root = "/data/\xc3\xa9",
-                                   .silence_s = 0.25};
+                                   .silence_s = 0.25,
+                                   .save_weights = "out/a",
+                                   .init_weights = "in.safetensors"};
     struct exec_options b;
     struct error err = ERROR_INIT;
     char *root = NULL;
@@ -173,6 +175,8 @@ static void options_come_back(void **state)
     assert_true(b.synthetic);
     assert_string_equal(b.data_root, "/data/\xc3\xa9");
     assert_true(b.silence_s == 0.25);
+    assert_string_equal(b.save_weights, "out/a");
+    assert_string_equal(b.init_weights, "in.safetensors");
     free(root);
     json_object_set_new(msg, "threads", json_integer(-1));
     assert_false(exec_options_from_json(msg, &b, &root, &err));
