@@ -134,7 +134,8 @@ struct train_spec job_train_spec(const struct job *job);
 const char *job_score_name(const struct job *job);
 /* exp(loss) where the job's task has that figure (perplexity), else NaN. */
 double job_perplexity(const struct job *job, double loss);
-/* The options of its optimiser beside lr, "momentum=0.9,nesterov=false"; malloc'd. */
+/* The options of its optimiser beside lr, as --optimizer-arg takes them: "betas=0.9,0.999
+ * eps=1e-08"; malloc'd. */
 char *job_optimizer_args(const struct job *job);
 
 #endif

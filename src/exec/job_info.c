@@ -46,6 +46,13 @@ static void add_number(struct text *t, double v)
     text_add(t, shown);
 }
 
+/* The two halves of betas are one option to PyTorch and to the user: "betas=0.9,0.999". */
+static bool is_second_beta(const struct optim_info *info, int i)
+{
+    return i > 0 && text_starts_with(info->args[i].name, "betas.") &&
+           text_starts_with(info->args[i - 1].name, "betas.");
+}
+
 char *job_optimizer_args(const struct job *job)
 {
     const struct optim_info *info = optim_find(job->net.optimizer);
@@ -54,8 +61,10 @@ char *job_optimizer_args(const struct job *job)
     for (int i = 0; info && i < info->n_args; i++) {
         const struct optim_arg *arg = &info->args[i];
         const char *at = (const char *)&job->net.optim + arg->offset;
-        const char *comma = t.len ? "," : "";
-        text_addf(&t, "%s%s=", comma, arg->name);
+        if (is_second_beta(info, i))
+            text_add(&t, ",");
+        else
+            text_addf(&t, "%s%.*s=", t.len ? " " : "", (int)strcspn(arg->name, "."), arg->name);
         if (arg->type == OPTIM_ARG_BOOL)
             text_add(&t, *(const bool *)at ? "true" : "false");
         else

@@ -51,15 +51,15 @@
         {"optimizer", COLUMN_TEXT, "", "optimiser", blank_},                                       \
     {                                                                                              \
         "optimizer_args", COLUMN_TEXT, "",                                                         \
-            "its options beside the learning rate, as KEY=V joined by commas", "none, or " blank_  \
+            "its options beside the learning rate, as --optimizer-arg takes them",                 \
+            "none, or " blank_                                                                     \
     }
 
 #define COLUMNS_SCHEDULE(blank_)                                                                   \
-    {"schedule", COLUMN_TEXT, "", "schedule of the learning rate, as in cosine?t_max=20",          \
-     blank_},                                                                                      \
+    {"schedule", COLUMN_TEXT, "", "schedule of the learning rate, as in cosine?t_max=20", blank_}, \
     {                                                                                              \
-        "clip_grad_norm", COLUMN_REAL, "",                                                         \
-            "limit of the gradients' global norm; 0: not clipped", blank_                          \
+        "clip_grad_norm", COLUMN_REAL, "", "limit of the gradients' global norm; 0: not clipped",  \
+            blank_                                                                                 \
     }
 
 #define COLUMNS_LAYOUT                                                                             \

@@ -112,7 +112,7 @@ static void a_good_job_fills_its_row(void **state)
     assert_string_equal(text(row, "status"), "ok");
     assert_string_equal(text(row, "dataset"), "digits");
     assert_string_equal(text(row, "optimizer_args"),
-                        "betas.0=0.9,betas.1=0.999,eps=1e-08,weight_decay=0,amsgrad=false");
+                        "betas=0.9,0.999 eps=1e-08 weight_decay=0 amsgrad=false");
     assert_string_equal(text(row, "schedule"), "constant");
     assert_true(real(row, "clip_grad_norm") == 0);
     assert_string_equal(text(row, "score_name"), "accuracy");

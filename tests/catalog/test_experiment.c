@@ -68,6 +68,15 @@ static void test_all_fields(void **state)
     assert_true(e->net.optim.beta1 == 0.8 && e->net.optim.beta2 == 0.99);
     assert_true(e->net.optim.eps == 1e-6);
     assert_true(e->net.optim.amsgrad);
+    options = net_options_text(&e->net);
+    assert_string_equal(options, "betas=0.8,0.99 eps=1e-06 amsgrad");
+    free(options);
+    experiment_free(e);
+    e = experiment_of("X", ENSEMBLE(",\"optimizer\":\"adam\",\"optimizer_kwargs\":{\"betas\":[0.9,"
+                                    "0.99]}"));
+    options = net_options_text(&e->net);
+    assert_string_equal(options, "betas=0.9,0.99"); /* the pair, where one of it is changed */
+    free(options);
     experiment_free(e);
 }
 

@@ -3,17 +3,18 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# A row without the memory it ends with before its state, which depends on the machine's threads.
 row() {
-    tr -s ' ' <"$work/out" | grep -F -- "$1" >/dev/null || fail "$last: no row '$1'"
+    tr -s ' ' <"$work/out" | sed -E 's/( [0-9.]+ ([KMGT]i)?B){2}//' | grep -F -- "$1" >/dev/null || fail "$last: no row '$1'"
 }
 
 expect 0 list
 empty_stderr
-row "ID TYPE MODEL DATA SET K BATCH EPOCHS LR OPTIMIZER TASK AMP STATE"
-row "E01 ensemble resnet18 cifar10 3 128 10 0.01 sgd momentum=0.9 classification yes model and data set not built yet"
+row "ID TYPE MODEL DATA SET K BATCH EPOCHS LR OPTIMIZER TASK AMP MEM 1 MEM K STATE"
+row "E01 ensemble resnet18 cifar10 3 128 10 0.01 sgd momentum=0.9 classification yes data set not built yet"
 row "E05 ensemble mlp cal_housing 5 256 20 0.001 adam regression no built"
 row "E12 hpo resnet18 cifar10 6 64|128 5 0.0001|0.0003|0.001 adamw classification yes"
-row "E17 multi_model transformer wikitext 3 10 10 5 sgd momentum=0.9 language_modeling yes model, data set and task not built yet"
+row "E17 multi_model transformer wikitext 3 10 10 5 sgd momentum=0.9 language_modeling yes data set not built yet"
 row " xlm_roberta sst2 16 5 1e-05 adam classification yes"
 row "D01 ensemble digits_cnn digits 16 64 10 0.002 adamw classification no built"
 row "D03 hpo digits_cnn digits 9 32|64|128 9 0.0003|0.001|0.003 adamw classification no built"
@@ -48,9 +49,70 @@ expect 0 list --json --exp E06
 in_stdout '"id": "E06"' '"source": "built-in"' '"state": "built"' '"k": 15,' '"committee_size": 15' \
     '"amp": false' '"task": "regression"' '"optimizer": "adam"' '"betas": [0.9, 0.999]' '"size": "small"'
 expect 0 list --json --exp E01
-in_stdout '"state": "model and data set not built yet"' '"momentum": 0.9' '"amp": true' '"lr": 0.01'
+in_stdout '"state": "data set not built yet"' '"momentum": 0.9' '"amp": true' '"lr": 0.01'
 expect 0 list --json --exp D04
 [ "$(values name)" = '"mlp" "digits_cnn" ' ] || fail "list --json: entries $(values name)"
+
+# What an experiment needs: all at once at least what one does, and more with more networks.
+expect 0 list --json
+[ "$(values one | wc -w)" -eq 21 ] || fail "list --json: memory of $(values one | wc -w) experiments"
+paste <(values one | tr ' ' '\n') <(values all | tr ' ' '\n') |
+    awk 'NF == 2 && !($1 > 1000 && $2 >= $1) { bad = 1 } END { exit bad }' || fail "memory: all below one"
+expect 0 list --json --exp D01
+many=$(values all)
+expect 0 list --json --exp D02
+[ "${many% }" -gt "$(values all | tr -d ' ')" ] || fail "memory: 16 networks need no more than 5"
+in_stdout "\"threads\": "
+expect 0 list --exp D01
+grep -qE ' no +[0-9.]+ [KM]iB +[0-9.]+ [KM]iB  built$' "$work/out" || fail "$last: no memory"
+
+# Models, each at the shape the catalogue trains it at.
+expect 0 list --models
+empty_stderr
+models="mlp lenet simplecnn digits_cnn resnet18 resnet50 mobilenet_v3_small transformer xlm_roberta vgg16_cbam"
+[ "$(awk 'NR > 1 { print $1 }' "$work/out" | tr '\n' ' ')" = "$models " ] || fail "$last: $(cat "$work/out")"
+flat() {
+    tr -s ' ' <"$work/out" | grep -F -- "$1" >/dev/null || fail "$last: no row '$1'"
+}
+flat "MODEL DATA SET INPUT OUTPUTS PARAMETERS MACS ACTIVATIONS ARGUMENTS"
+flat "mlp cal_housing 8 values 1 9.47 k 9.28 k 1.54 KiB hidden1=128 hidden2=64"
+flat "lenet mnist 28x28x1 10 44.4 k 282 k 45.1 KiB"
+flat "resnet18 cifar10 32x32x3 10 11.2 M 37.0 M"
+flat "transformer wikitext 128 tokens 6500 13.2 M 1.75 G 30.7 MiB layers=6 d_model=384 heads=8"
+flat "xlm_roberta sst2 128 tokens 2 278 M"
+flat "vgg16_cbam imagenette 224x224x3 10 134 M"
+expect 0 list --models --json
+[ "$(values parameters | wc -w)" -eq 10 ] || fail "$last: not all models are measured"
+in_stdout '"parameters": 9473' '"macs_per_sample": 9280' '"dataset": "cal_housing"' '"input": [28, 28, 1]' \
+    '"tokens": true' '"default": 128,' '"name": "hidden1"' '"activation_bytes_per_sample": '
+not_in_stdout '"cause"'
+
+# Data sets, and whether their files are there.
+expect 0 list --datasets
+flat "DATA SET INPUT OUTPUTS TASK TRAIN TEST STATE CONTENT"
+flat "digits 8x8x1 10 classification 1438 359 present handwritten digits"
+flat "cal_housing 8 values 1 regression 20640 20640 missing California"
+flat "wikitext 128 tokens 6500 language_modeling"
+flat "Files are looked for in /"
+mkdir -p "$work/data/CaliforniaHousing"
+echo 1 >"$work/data/CaliforniaHousing/cal_housing.data"
+export FUGUE_DATA_DIR=$work/data
+expect 0 list --datasets
+flat "cal_housing 8 values 1 regression 20640 20640 present California"
+flat "Files are looked for in $work/data"
+expect 0 list --datasets --json
+[ "$(values name | wc -w)" -eq 9 ] || fail "$last: $(values name)"
+[ "$(values present | cut -d' ' -f1-3)" = "true true false" ] || fail "$last: present: $(values present)"
+in_stdout '"cause": "data set '"'mnist': '$work/data/MNIST/raw/train-images-idx3-ubyte' is not there; download"
+unset FUGUE_DATA_DIR
+
+# One table at a time.
+expect 2 list --models --datasets
+in_stderr "fugue list: error: --models and --datasets are two tables: give one"
+expect 2 list --exp D01 --models
+in_stderr "--exp selects experiments, and --models lists none"
+expect 2 list --datasets --exp D01
+in_stderr "--exp selects experiments, and --datasets lists none"
 
 registry '{"X01": {"type": "cv", "folds": 4, "model": "mlp", "dataset": "digits", "batch_size": 10,
   "epochs": 2, "lr": 0.5, "optimizer": "sgd", "optimizer_kwargs": {"momentum": 0.5, "nesterov": true}},

@@ -204,6 +204,20 @@ in_stderr "$work/data/CaliforniaHousing/cal_housing.data"
 missing mnist --model lenet --dataset mnist
 in_stderr "$work/data/MNIST/raw/train-images-idx3-ubyte"
 missing cal_housing --exp D01 E05 --exec seq mp
+
+# All that cannot run are named at once, a few by their ids, and why the first cannot.
+expect 1 run --exp D01 E05 E06 --exec seq mp
+empty_stdout
+in_stderr "fugue run: error: E05 and E06 (2 of 3 experiments) cannot run: leave them out ('fugue validate --data' says why of each); the first: data set 'cal_housing': "
+[ "$(wc -l <"$work/err")" -eq 1 ] || fail "$last: more than one sentence"
+registry '{"X1": {"type": "cv", "folds": 2, "model": "mlp", "dataset": "mnist", "batch_size": 8, "epochs": 1, "lr": 1},
+ "X2": {"type": "cv", "folds": 2, "model": "mlp", "dataset": "mnist", "batch_size": 8, "epochs": 1, "lr": 1},
+ "X3": {"type": "cv", "folds": 2, "model": "mlp", "dataset": "mnist", "batch_size": 8, "epochs": 1, "lr": 1},
+ "X4": {"type": "cv", "folds": 2, "model": "mlp", "dataset": "mnist", "batch_size": 8, "epochs": 1, "lr": 1}}'
+expect 1 run --exp X1 E05 X2 D02 X3 E06 X4
+in_stderr "error: X1, E05, X2, X3, E06 and 1 more (6 of 7 experiments) cannot run: " "the first: data set 'mnist': "
+[ ! -e "$work/runs" ] || fail "$last: something was written"
+rm -r "$FUGUE_REGISTRY_DIR"
 mkdir -p "$work/data/CaliforniaHousing"
 printf 'garbage\n' >"$work/data/CaliforniaHousing/cal_housing.data"
 expect 1 run --exp E05 --set epochs=1 k=1 --no-save-results

@@ -34,7 +34,7 @@ changed lr=0.01 lr "0.01 0.01"
 changed model=mlp model "mlp mlp"
 changed optimizer=sgd optimizer "sgd sgd"
 changed weight_decay=0.5 optimizer_args \
-    "betas.0=0.9,betas.1=0.999,eps=1e-08,weight_decay=0.5,amsgrad=false betas.0=0.9,betas.1=0.999,eps=1e-08,weight_decay=0.5,amsgrad=false"
+    "betas=0.9,0.999 eps=1e-08 weight_decay=0.5 amsgrad=false betas=0.9,0.999 eps=1e-08 weight_decay=0.5 amsgrad=false"
 set_run amp=true
 row_is amp "True True"
 row_is overrides "$small,amp=true $small,amp=true"
