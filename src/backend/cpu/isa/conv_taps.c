@@ -1,7 +1,16 @@
-#include "backend/cpu/isa/conv_taps.h"
+/* Convolution by taps: for images with many channels, of any size and stride.
+ *
+ * Output pixels that see the same taps (those whose window does not leave the image at that side)
+ * are one matrix product: a row is a pixel's window as it lies in the image, so nothing is padded,
+ * spread or multiplied by zero.  At 3x3 and pad 1 there are nine kinds of pixels; an image of one
+ * pixel has one, with one tap of nine.  The data gradient is the same over dy, with stride as taps
+ * that are left out.  The weight gradient is one product for each tap, over the pixels that see it.
+ */
+#include "backend/cpu/isa/conv.h"
 
 #include "backend/cpu/isa/product.h"
 
+#define MIN_CHANNELS  16     /* of a group: with fewer, runs are too short */
 #define CHUNK         256    /* pixels of a product: its result stays in the first cache */
 #define LONG_CHUNK    512    /* pixels a weight gradient adds at a time */
 #define BLOCK_FLOATS  65536  /* of the images (or lines of one) that are worked on at a time */
@@ -404,7 +413,7 @@ static struct walk backward_walk(const struct plan_step *s)
                          .backward = true};
 }
 
-void ISA_FN(taps_forward)(const struct op_call *c)
+static void forward(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
     const struct op_attr *a = &s->attr;
@@ -422,7 +431,7 @@ void ISA_FN(taps_forward)(const struct op_call *c)
     walk_run(&k, c->rows);
 }
 
-void ISA_FN(taps_data_gradient)(const struct op_call *c)
+static void data_gradient(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
     const struct op_attr *a = &s->attr;
@@ -439,14 +448,16 @@ void ISA_FN(taps_data_gradient)(const struct op_call *c)
     walk_run(&k, c->rows);
 }
 
-size_t ISA_FN(taps_forward_scratch)(const struct plan_step *s)
+static size_t forward_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
+    (void)rows_per_shard;
     struct walk k = forward_walk(s);
     return cut(&k, s->out.d[0], s->out.d[1], NULL);
 }
 
-size_t ISA_FN(taps_data_scratch)(const struct plan_step *s)
+static size_t data_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
+    (void)rows_per_shard;
     struct walk k = backward_walk(s);
     return cut(&k, s->in[0].d[0], s->in[0].d[1], NULL);
 }
@@ -579,13 +590,12 @@ static void gradient_columns(const struct op_call *c, int32_t first, int32_t end
             }
 }
 
-void ISA_FN(taps_weight_gradient)(const struct op_call *c)
+static void weight_gradient(const struct op_call *c)
 {
     const struct plan_step *s = c->step;
-    const int32_t inner = s->in[0].d[2] / s->attr.groups, outer = s->out.d[2] / s->attr.groups;
-    const int64_t rows = (int64_t)s->attr.kernel_h * s->attr.kernel_w * inner;
-    const int32_t first = c->parts > 0 ? (int32_t)(rows * c->part / c->parts) : 0;
-    const int32_t end = c->parts > 0 ? (int32_t)(rows * (c->part + 1) / c->parts) : (int32_t)rows;
+    const int32_t outer = s->out.d[2] / s->attr.groups;
+    int32_t first, end;
+    conv_part(c, &first, &end);
     const size_t panel = (size_t)(end - first) * PANEL;
     const int32_t columns =
         panel > 0 && PANELS_FLOATS > panel ? (int32_t)(PANELS_FLOATS / panel) * PANEL : PANEL;
@@ -594,7 +604,22 @@ void ISA_FN(taps_weight_gradient)(const struct op_call *c)
             gradient_columns(c, first, end, g, j, outer - j < columns ? outer : j + columns);
 }
 
-size_t ISA_FN(taps_weight_scratch)(const struct plan_step *s)
+static size_t weight_scratch(const struct plan_step *s, int32_t rows_per_shard)
 {
+    (void)rows_per_shard;
     return (size_t)(LONG_CHUNK + s->out.d[1]) * PANEL + LONG_CHUNK;
 }
+
+static bool fits(const struct plan_step *s, enum conv_pass pass)
+{
+    const int32_t inner = s->in[0].d[2] / s->attr.groups, outer = s->out.d[2] / s->attr.groups;
+    /* Columns of dy are copied once for each tap: that pays with enough rows. */
+    const int32_t least[CONV_PASSES] = {inner, outer, inner / 2};
+    return least[pass] >= MIN_CHANNELS;
+}
+
+const struct conv_way ISA_FN(conv_taps) = {
+    fits,
+    {forward, data_gradient, weight_gradient},
+    {forward_scratch, data_scratch, weight_scratch},
+};
