@@ -161,7 +161,7 @@ bool op_reads_tokens(enum op_kind op, const struct op_attr *attr, int n_in, int 
 /* An operation that nothing but its shape distinguishes. */
 #define SHAPE_ONLY(op_name, rule)                                                                  \
     {                                                                                              \
-        .name = (op_name), .n_inputs = 1, .infer = (rule), .is_planned = 1                         \
+        .name = (op_name), .n_inputs = 1, .infer = (rule)                                          \
     }
 
 const struct op_info op_infos[OP_COUNT] = {
@@ -197,41 +197,35 @@ const struct op_info op_infos[OP_COUNT] = {
     [OP_LAYER_NORM] = {.name = "layer_norm",
                        .n_inputs = 1,
                        .infer = op_infer_layer_norm,
-                       .params = op_params_layer_norm,
-                       .is_planned = 1},
+                       .params = op_params_layer_norm},
     [OP_AVG_POOL2D] = SHAPE_ONLY("avg_pool2d", op_infer_avg_pool2d),
     [OP_ADAPTIVE_AVG_POOL2D] = SHAPE_ONLY("adaptive_avg_pool2d", op_infer_adaptive_pool2d),
     [OP_ADAPTIVE_MAX_POOL2D] = SHAPE_ONLY("adaptive_max_pool2d", op_infer_adaptive_pool2d),
-    [OP_ADD] = {.name = "add", .n_inputs = 2, .infer = infer_binary, .is_planned = 1},
-    [OP_MULTIPLY] = {.name = "multiply", .n_inputs = 2, .infer = infer_binary, .is_planned = 1},
+    [OP_ADD] = {.name = "add", .n_inputs = 2, .infer = infer_binary},
+    [OP_MULTIPLY] = {.name = "multiply", .n_inputs = 2, .infer = infer_binary},
     [OP_CONCATENATE] = {.name = "concatenate",
                         .n_inputs = 2,
                         .max_inputs = OP_MAX_INPUTS,
-                        .infer = infer_concatenate,
-                        .is_planned = 1},
+                        .infer = infer_concatenate},
     [OP_CHANNEL_MEAN_MAX] = SHAPE_ONLY("channel_mean_max", op_infer_channel_mean_max),
     [OP_EMBEDDING] = {.name = "embedding",
                       .n_inputs = 1,
                       .infer = op_infer_embedding,
-                      .params = op_params_embedding,
-                      .is_planned = 1},
+                      .params = op_params_embedding},
     [OP_POSITIONS] = {.name = "positions",
                       .n_inputs = 1,
                       .max_inputs = 2,
                       .infer = op_infer_positions,
-                      .params = op_params_positions,
-                      .is_planned = 1},
+                      .params = op_params_positions},
     [OP_ATTENTION] = {.name = "attention",
                       .n_inputs = 1,
                       .max_inputs = 4,
                       .infer = op_infer_attention,
-                      .macs = op_macs_attention,
-                      .is_planned = 1},
+                      .macs = op_macs_attention},
     [OP_FIRST_TOKEN] = SHAPE_ONLY("first_token", op_infer_first_token),
     [OP_TIED_LINEAR] = {.name = "tied_linear",
                         .n_inputs = 1,
                         .infer = op_infer_tied_linear,
                         .params = op_params_tied_linear,
-                        .macs = op_macs_linear,
-                        .is_planned = 1},
+                        .macs = op_macs_linear},
 };

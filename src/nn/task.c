@@ -49,8 +49,7 @@ const struct task_info task_language_modeling = {.name = "language_modeling",
                                                  .target = TARGET_TOKENS,
                                                  .finish = finish_language_modeling,
                                                  .extra_name = "perplexity",
-                                                 .extra = perplexity,
-                                                 .is_planned = true};
+                                                 .extra = perplexity};
 
 const struct task_info *const task_table[] = {&classification, &regression, &task_language_modeling,
                                               NULL};

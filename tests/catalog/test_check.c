@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* NULL when usable, else the error's text (static buffer). */
-static const char *checked(const char *model, const char *dataset, const char *task)
+static const char *checked_as(const char *model, const char *dataset, const char *task,
+                              bool synthetic)
 {
     static struct error err;
     char *json =
@@ -16,8 +17,8 @@ static const char *checked(const char *model, const char *dataset, const char *t
                   model, dataset, task ? ",\"task\":\"" : "", task ? task : "", task ? "\"" : "");
     struct experiment *e = experiment_of("X", json);
     error_clear(&err);
-    const bool ok = experiment_check(e, false, &err);
-    const char *state = experiment_state(e, false);
+    const bool ok = experiment_check(e, synthetic, &err);
+    const char *state = experiment_state(e, synthetic);
     if (ok)
         assert_string_equal(state, "built");
     else
@@ -25,6 +26,11 @@ static const char *checked(const char *model, const char *dataset, const char *t
     experiment_free(e);
     free(json);
     return ok ? NULL : err.text;
+}
+
+static const char *checked(const char *model, const char *dataset, const char *task)
+{
+    return checked_as(model, dataset, task, false);
 }
 
 static void test_fits(void **state)
@@ -35,6 +41,37 @@ static void test_fits(void **state)
     assert_null(checked("digits_cnn", "digits", "classification"));
     assert_null(checked("mlp", "cal_housing", NULL));
     assert_null(checked("lenet", "mnist", NULL));
+    assert_null(checked_as("resnet18", "cifar10", NULL, true));
+    assert_null(checked_as("transformer?layers=1", "wikitext?seq=16&vocab=200", NULL, true));
+    assert_null(checked_as("transformer", "wikitext", "language_modeling", true));
+    assert_null(checked_as("xlm_roberta?layers=1&vocab=1000", "sst2?vocab=1000", NULL, true));
+}
+
+/* Sequences: who reads token ids, and who predicts a word at every place. */
+static void test_token_misfits(void **state)
+{
+    (void)state;
+    static const char *const cases[][4] = {
+        {"mlp", "sst2", NULL,
+         "model 'mlp', data set sst2: the network reads numbers, the samples are token ids"},
+        {"transformer", "cal_housing", NULL,
+         "model 'transformer', data set cal_housing: the network reads token ids, the samples are "
+         "numbers"},
+        {"xlm_roberta?layers=1&vocab=1000", "sst2", NULL,
+         "has 1000 rows, too few for token ids up to 250001"},
+        {"xlm_roberta?layers=1", "wikitext", NULL, "task language_modeling needs a vector a token"},
+        {"transformer?layers=1", "sst2?vocab=2000", NULL, "too few for token ids up to 1999"},
+        {"transformer", "wikitext", "classification",
+         "task classification needs class numbers as targets, but data set wikitext is for "
+         "language_modeling: use task language_modeling, or another data set"},
+        {"resnet18", "wikitext", NULL, "model 'resnet18' takes images"},
+        {"transformer", "wikitext?sec=16", NULL, "'sec'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = checked_as(cases[i][0], cases[i][1], cases[i][2], true);
+        assert_non_null(text);
+        assert_contains(text, cases[i][3]);
+    }
 }
 
 static void test_misfits(void **state)
@@ -53,8 +90,11 @@ static void test_misfits(void **state)
          "task classification needs class numbers as targets, but data set cal_housing is for "
          "regression: use task regression, or another data set"},
         {"lenet", "cal_housing", NULL, "data set cal_housing: model 'lenet' takes images"},
-        {"resnet18", "digits", NULL, "not built yet in this version of fugue: model resnet18"},
-        {"mlp", "digits", "language_modeling", "task language_modeling"},
+        {"resnet18", "cifar10", NULL,
+         "X: not built yet in this version of fugue: data set cifar10 (--data synthetic"},
+        {"mlp", "digits", "language_modeling",
+         "task language_modeling needs a word for every place as targets, but data set digits is "
+         "for classification"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *text = checked(cases[i][0], cases[i][1], cases[i][2]);
@@ -92,6 +132,7 @@ static void test_every_entry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fits), cmocka_unit_test(test_misfits),
+                                       cmocka_unit_test(test_token_misfits),
                                        cmocka_unit_test(test_searched_tasks),
                                        cmocka_unit_test(test_every_entry)};
     return cmocka_run_group_tests(tests, NULL, NULL);

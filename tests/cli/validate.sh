@@ -6,7 +6,7 @@
 # What this version does not have yet is an error: it cannot be run.
 expect 1 validate
 in_stdout "21 experiments (6 usable)" "15 errors:" \
-    "E01: not built yet in this version of fugue: model resnet18; data set cifar10"
+    "E01: not built yet in this version of fugue: data set cifar10 (--data synthetic"
 not_in_stdout "warning"
 empty_stderr
 
@@ -18,7 +18,7 @@ in_stdout "1 experiment (1 usable), 1 model, 1 data set"
 
 expect 1 validate --json
 in_stdout '"ok": false' '"experiments": 21' '"usable": 6' '"warnings": []' \
-    '"E01: not built yet in this version of fugue: model resnet18; data set cifar10"'
+    '"E01: not built yet in this version of fugue: data set cifar10 (--data synthetic'
 [ "$(grep -c "^    .*: not built yet" "$work/out")" -eq 15 ] || fail "validate --json: not 15 errors"
 expect 0 validate --json --exp D04
 printf '%s

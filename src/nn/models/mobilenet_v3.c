@@ -104,6 +104,5 @@ const struct model_info model_mobilenet_v3_small = {
     .args = {{"width_pct", 100, 10, 1000, "channels in percent, rounded to multiples of 8"},
              {"dropout_pct", 20, 0, 99, "percent of values dropout zeroes; 0: no dropout"}},
     .n_args = 2,
-    .is_planned = true,
     .build = build,
 };

@@ -94,7 +94,6 @@ const struct model_info model_resnet18 = {
     .args = {WIDTH_ARG, BLOCKS_ARG("1", 2), BLOCKS_ARG("2", 2), BLOCKS_ARG("3", 2),
              BLOCKS_ARG("4", 2)},
     .n_args = 5,
-    .is_planned = true,
     .build = build18,
 };
 
@@ -106,6 +105,5 @@ const struct model_info model_resnet50 = {
     .args = {WIDTH_ARG, BLOCKS_ARG("1", 3), BLOCKS_ARG("2", 4), BLOCKS_ARG("3", 6),
              BLOCKS_ARG("4", 3)},
     .n_args = 5,
-    .is_planned = true,
     .build = build50,
 };

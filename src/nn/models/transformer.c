@@ -65,6 +65,5 @@ const struct model_info model_transformer = {
              [DROPOUT] = {"dropout_pct", 10, 0, 99, "percent of values dropout zeroes"},
              [POSITIONS] = {"max_positions", 0, 0, 1 << 20, "learned positions; 0: the length"}},
     .n_args = 6,
-    .is_planned = true,
     .build = build,
 };

@@ -65,6 +65,5 @@ const struct model_info model_vgg16_cbam = {
     .args = {{"width_div", 1, 1, 4, "divides all channels and hidden units"},
              {"dropout_pct", 50, 0, 99, "percent of values dropout zeroes; 0: no dropout"}},
     .n_args = 2,
-    .is_planned = true,
     .build = build,
 };

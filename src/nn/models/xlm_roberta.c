@@ -87,6 +87,5 @@ const struct model_info model_xlm_roberta = {
              [POSITIONS] = {"max_positions", 514, 3, 1 << 20, "positions; 2 more than tokens"},
              [DROPOUT] = {"dropout_pct", 10, 0, 99, "percent of values dropout zeroes"}},
     .n_args = 7,
-    .is_planned = true,
     .build = build,
 };
