@@ -202,7 +202,6 @@ static bool write_killed(struct parent *p, struct record *r, int job, struct res
 static bool write_missing(struct parent *p, struct record *r, struct results *store,
                           const char *cause, struct error *err)
 {
-    const double none[PHASE_COUNT] = {0};
     bool good = true;
     if (store && !find_written(store, r->group_id, p->told, err))
         return false;
@@ -213,7 +212,7 @@ static bool write_missing(struct parent *p, struct record *r, struct results *st
         else
             good = write_killed(p, r, i, store, cause, err) && good;
     }
-    json_t *group = record_group(r, clock_now_s() - p->t_spawn_s, none, NULL, 0);
+    json_t *group = record_group(r, clock_now_s() - p->t_spawn_s, NULL, NULL, 0);
     if (store)
         good = results_add_group(store, group, err) && results_sync(store, err) && good;
     p->out->group = json_pack("{s:s,s:o,s:o}", "type", "group", "row", group, "score", score_of(r));

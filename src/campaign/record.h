@@ -45,8 +45,9 @@ json_t *record_job(struct record *r, int job, const struct job_result *result);
 void record_note_row(struct record *r, int job, const json_t *row);
 /* Its lines of history/<group_id>.csv. */
 json_t *record_history(const struct record *r, int job, const struct job_result *result);
-/* The group's row.  phase_s: totals over T_total; energy NULL: not measured.  unsaved: jobs whose
- * rows could not be written, which a group that ended well otherwise does not survive. */
+/* The group's row.  phase_s: totals over T_total, NULL: unknown, since the cell died; energy NULL:
+ * not measured.  unsaved: jobs whose rows could not be written, which a group that ended well
+ * otherwise does not survive. */
 json_t *record_group(const struct record *r, double t_total_s, const double phase_s[PHASE_COUNT],
                      const struct monitor_summary *energy, int unsaved);
 /* ok only if every job is; else the gravest of what happened. */

@@ -415,7 +415,7 @@ json_t *record_group(const struct record *r, double t_total_s, const double phas
     put_int(row, "repeats", 1);
     put_real(row, "T_total", t_total_s);
     for (int p = 0; p < PHASE_COUNT; p++)
-        put_real(row, phase_columns[p], phase_s[p]);
+        put_real(row, phase_columns[p], phase_s ? phase_s[p] : (double)NAN);
     put_utc(row, "t_start_utc", r, r->t_begin_s);
     put_utc(row, "t_end_utc", r, r->t_end_s);
     put_scores(row, r);

@@ -9,6 +9,8 @@
 #define NO_GPU    "no NVML or no GPU"
 #define NO_DRIVER "no NVIDIA driver"
 #define DIFFER    "the jobs of the group differ"
+#define CELL_DIED "the cell died and took its clock with it"
+#define NO_WINDOW "no job began, or the cell died"
 #define SHORT     "unknown; energy_cause says why"
 
 /* clang-format off: lists inside macros come out unreadable. */
@@ -83,10 +85,10 @@
         "setup_s", COLUMN_REAL, "s", "all other time of " whose ": starting, waiting", blank_      \
     }
 
-#define COLUMNS_STAMPS                                                                             \
-    {"t_start_utc", COLUMN_TEXT, "", "start, UTC, ISO 8601 with milliseconds", "it never began"},  \
+#define COLUMNS_STAMPS(blank_)                                                                     \
+    {"t_start_utc", COLUMN_TEXT, "", "start, UTC, ISO 8601 with milliseconds", blank_},            \
     {                                                                                              \
-        "t_end_utc", COLUMN_TEXT, "", "end, UTC, ISO 8601 with milliseconds", "it never began"     \
+        "t_end_utc", COLUMN_TEXT, "", "end, UTC, ISO 8601 with milliseconds", blank_               \
     }
 
 #define COLUMNS_HOST                                                                               \
@@ -146,7 +148,7 @@ static const struct column individual[] = {
     {"worker_pid", COLUMN_INT, "", "process the job ran in",
      "it ran in the cell's own process, or never began"},
     COLUMNS_PHASES("the job", NOT_READY),
-    COLUMNS_STAMPS,
+    COLUMNS_STAMPS("it never began"),
     {"peak_rss_mb", COLUMN_REAL, "MiB", "peak memory of the process the job ran in", "unknown"},
     {"plan_hash", COLUMN_TEXT, "", "hash of the plan it ran with", NOT_READY},
     COLUMNS_HOST,
@@ -176,9 +178,9 @@ static const struct column groups[] = {
     {"T_group", COLUMN_REAL, "s",
      "from issuing the first unit to the last evaluated result: data, plans, compile, training "
      "and evaluation included; start and end of the runtime excluded",
-     "no job began"},
+     NO_WINDOW},
     {"total_samples", COLUMN_INT, "", "samples really trained on, all jobs", NEVER},
-    {"throughput_group", COLUMN_REAL, "1/s", "total_samples / T_group", "no job began"},
+    {"throughput_group", COLUMN_REAL, "1/s", "total_samples / T_group", NO_WINDOW},
     {"energy_group", COLUMN_REAL, "J",
      "energy of the window T_group: gpu_energy_counter_j (else the integral) on a GPU, "
      "host_energy_j on the CPU; energy_method says which",
@@ -208,8 +210,8 @@ static const struct column groups[] = {
     {"jobs_failed", COLUMN_INT, "", "all other jobs", NEVER},
     {"repeats", COLUMN_INT, "", "times the whole group was run for the measurement", NEVER},
     {"T_total", COLUMN_REAL, "s", "the whole life of the cell; its phases add up to it", NEVER},
-    COLUMNS_PHASES("the cell", NEVER),
-    COLUMNS_STAMPS,
+    COLUMNS_PHASES("the cell", CELL_DIED),
+    COLUMNS_STAMPS(NO_WINDOW),
     {"score_mean", COLUMN_REAL, "", "mean of the jobs' final_val_acc", "no job was evaluated"},
     {"score_sd", COLUMN_REAL, "", "its standard deviation (n - 1)", "fewer than two jobs"},
     {"train_score_mean", COLUMN_REAL, "", "mean of the jobs' final_train_acc",

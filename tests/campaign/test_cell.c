@@ -109,6 +109,9 @@ static const char *cell(const json_t *rows, size_t i, const char *name)
     return s ? s : "";
 }
 
+static const char *const phase_names[] = {"train_s", "eval_s",     "compile_s", "build_s",
+                                          "data_s",  "teardown_s", "setup_s"};
+
 static int count(const json_t *rows, const char *status)
 {
     int n = 0;
@@ -149,10 +152,8 @@ static void a_cell_leaves_its_rows(void **state)
         assert_int_equal(h.errors, 0);
         /* The phases of the cell add up to its life. */
         double sum = 0, total = 0, v;
-        static const char *const names[] = {"train_s", "eval_s",     "compile_s", "build_s",
-                                            "data_s",  "teardown_s", "setup_s"};
         for (int p = 0; p < 7; p++) {
-            assert_true(text_to_double(cell(h.group_rows, 0, names[p]), &v));
+            assert_true(text_to_double(cell(h.group_rows, 0, phase_names[p]), &v));
             sum += v;
         }
         assert_true(text_to_double(cell(h.group_rows, 0, "T_total"), &total));
@@ -279,6 +280,11 @@ static void a_killed_cell_is_completed_by_its_parent(void **state)
         snprintf(expected, sizeof expected, "the cell's process %d was killed by signal 9 (Killed)",
                  h.pid);
         assert_string_equal(cell(h.job_rows, 3, "cause"), expected);
+        /* Its clock died with it: unknown is blank, never 0. */
+        double total;
+        assert_true(text_to_double(cell(h.group_rows, 0, "T_total"), &total) && total > 0);
+        for (int p = 0; p < 7; p++)
+            assert_string_equal(cell(h.group_rows, 0, phase_names[p]), "");
         assert_non_null(strstr(h.outcome.err.text, expected));
         assert_non_null(h.outcome.group);
         release(&h);
