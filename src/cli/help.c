@@ -176,6 +176,7 @@ void help_overview(FILE *out)
     fprintf(out,
             "  fugue list                                       what can be trained\n"
             "  fugue run --exp D01 --exec seq mp unified_model  train it in three ways\n"
+            "  fugue doctor                                     is this machine as it should be\n"
             "  fugue env                                        where files are looked for\n\n");
     heading(out, "Exit codes");
     fprintf(out, "  0  all went well\n"

@@ -5,12 +5,12 @@
 
 expect 2
 empty_stdout
-in_stderr "usage: fugue COMMAND" "list" "validate" "env" "'fugue --help'"
+in_stderr "usage: fugue COMMAND" "list" "validate" "env" "doctor" "'fugue --help'"
 
 for words in --help -h help; do
     expect 0 $words
     empty_stderr
-    in_stdout "Usage:" "Commands:" "list " "validate " "env " "Exit codes:" "fugue run --exp D01"
+    in_stdout "Usage:" "Commands:" "list " "validate " "env " "doctor " "Exit codes:" "fugue run --exp D01"
     not_in_stdout "__cell"
     not_in_stdout "__worker"
 done
@@ -19,7 +19,7 @@ expect 0 --version
 in_stdout "fugue "
 grep -qE '^fugue [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: not a version"
 
-for command in list validate env; do
+for command in list validate env doctor; do
     expect 0 help $command
     cp "$work/out" "$work/help"
     in_stdout "Usage:" "fugue $command" "Options:" "--json"
