@@ -119,7 +119,7 @@ row_is device cpu
 # --no-save-results: no file at all, the table all the same.
 fresh
 expect 0 run --model mlp --dataset digits --k 2 --epochs 1 --no-save-results
-in_stdout "adhoc (ensemble) on cpu" "accuracy 0."
+in_stdout "adhoc (ensemble) on cpu" "accuracy (SD)"
 not_in_stdout "Rows:"
 [ ! -e "$work/runs" ] || fail "$last: a results folder was made"
 [ -z "$(find "$work" -newer "$work/out" -type f ! -name out ! -name err)" ] || fail "$last: files were written"
