@@ -1,11 +1,12 @@
 /* Dropout.  The mask is drawn again in the backward pass, never kept: a block of Philox gives four
  * neighbours in N,C,H,W order, and LANES blocks are computed side by side. */
-#include "backend/cpu/isa/kernels.h"
+#include "backend/cpu/isa/dropout.h"
 
 #include "backend/cpu/isa/gemm.h"
+#include "backend/cpu/isa/kernels.h"
 #include "base/rng.h"
 
-#define LANES 16
+#define LANES (DROPOUT_ROOM / 8)
 
 /* The 4 * LANES words of blocks first_quad ... as rng_block_at gives them. */
 static void draw_words(const struct op_call *c, uint32_t first_quad, uint32_t words[4][LANES])
@@ -34,9 +35,7 @@ static void draw_words(const struct op_call *c, uint32_t first_quad, uint32_t wo
     memcpy(words[3], c3, sizeof c3);
 }
 
-/* Factors (0 or 1 / (1 - p)) of elements first ... first + n of the batch in N,C,H,W order; `out`
- * has room for 8 * LANES more.  Returns where the first one lies in it. */
-static const float *draw_factors(const struct op_call *c, size_t first, size_t n, float *out)
+const float *ISA_FN(dropout_factors)(const struct op_call *c, size_t first, size_t n, float *out)
 {
     const float p = c->step->attr.p, scale = 1.0f / (1.0f - p);
     const uint32_t quad = (uint32_t)(first / 4), skip = (uint32_t)(first % 4);
@@ -55,9 +54,10 @@ static void apply(const struct op_call *c, const float *from, float *to, bool ad
     const struct shape s = c->step->out;
     const size_t n = shape_count(s);
     const int32_t channels = s.rank == 3 ? s.d[2] : 1, pixels = (int32_t)(n / (size_t)channels);
-    float *turned = c->scratch + n + 8 * LANES;
+    float *turned = c->scratch + n + DROPOUT_ROOM;
     for (int32_t r = 0; r < c->rows; r++, from += n, to += n) {
-        const float *f = draw_factors(c, ((size_t)c->first_row + (size_t)r) * n, n, c->scratch);
+        const float *f =
+            ISA_FN(dropout_factors)(c, ((size_t)c->first_row + (size_t)r) * n, n, c->scratch);
         if (channels > 1 && pixels > 1) {
             ISA_FN(transpose)(f, pixels, channels, pixels, turned);
             f = turned;
@@ -87,7 +87,7 @@ static void backward(const struct op_call *c)
 static size_t scratch(const struct plan_step *step, int32_t rows_per_shard)
 {
     (void)rows_per_shard;
-    return 2 * shape_count(step->out) + 8 * LANES;
+    return 2 * shape_count(step->out) + DROPOUT_ROOM;
 }
 
 const struct cpu_kernel ISA_FN(dropout_kernels)[] = {

@@ -17,11 +17,11 @@ static bool usable(void)
 
 /* dense before linear: it hands small layers on. */
 static const struct cpu_kernel *const kernels[] = {
-    ISA_FN(dense_kernels),   ISA_FN(linear_kernels),
-    ISA_FN(conv_kernels),    ISA_FN(elementwise_kernels),
-    ISA_FN(dropout_kernels), ISA_FN(pool_kernels),
-    ISA_FN(norm_kernels),    ISA_FN(loss_kernels),
-    ISA_FN(gather_kernels),  NULL,
+    ISA_FN(dense_kernels),       ISA_FN(linear_kernels),  ISA_FN(conv_kernels),
+    ISA_FN(elementwise_kernels), ISA_FN(dropout_kernels), ISA_FN(pool_kernels),
+    ISA_FN(norm_kernels),        ISA_FN(loss_kernels),    ISA_FN(gather_kernels),
+    ISA_FN(activation_kernels),  ISA_FN(combine_kernels), ISA_FN(attention_kernels),
+    ISA_FN(layer_norm_kernels),  ISA_FN(average_kernels), NULL,
 };
 
 extern const struct cpu_isa ISA_FN(cpu_isa);
