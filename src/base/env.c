@@ -72,17 +72,16 @@ static char *home_dir(void)
     return xstrdup(user && user->pw_dir ? user->pw_dir : "/");
 }
 
-static char *working_dir(void)
-{
-    char *cwd = getcwd(NULL, 0);
-    return cwd ? cwd : xstrdup("/");
-}
-
-/* Absolute and without "//", "." and ".." (by name, as Python's abspath does).  Consumes path. */
+/* Absolute and without "//", "." and ".." (by name, as Python's abspath does).  Where the working
+ * folder is gone (removed while a shell stood in it) a relative path stays as it is: opening it
+ * then fails with a reason, and nothing is written elsewhere.  Consumes path. */
 static char *absolute(char *path)
 {
     if (path[0] != '/') {
-        char *cwd = working_dir(), *joined = path_join(cwd, path);
+        char *cwd = getcwd(NULL, 0);
+        if (!cwd)
+            return path;
+        char *joined = path_join(cwd, path);
         free(cwd);
         free(path);
         path = joined;
@@ -152,7 +151,7 @@ static char *installed_default(enum env_id id)
 {
     char *base;
     if (!defaults[id].base) {
-        base = working_dir();
+        base = xstrdup(".");
     } else {
         base = stripped(defaults[id].base);
         /* The XDG specification: a path that is not absolute is to be ignored. */

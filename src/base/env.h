@@ -5,7 +5,8 @@
  * source folder into it, and that folder still holds CMakeLists.txt and the running executable)
  * uses <repo>/data, runs, registry, figs.  An installed one uses $XDG_CACHE_HOME/fugue/data
  * (~/.cache/fugue/data), <cwd>/runs, $XDG_DATA_HOME/fugue (~/.local/share/fugue), <cwd>/figs.
- * Values are stripped, "~" and "~/" expanded and made absolute; blank is unset.
+ * Values are stripped, "~" and "~/" expanded and made absolute (as long as the working folder
+ * exists); blank is unset.
  */
 #ifndef BASE_ENV_H
 #define BASE_ENV_H

@@ -66,11 +66,11 @@ void os_become_subreaper(void);
 void os_die_with_parent(void);
 
 /* Interrupts.  os_catch_signals installs handlers for SIGINT, SIGTERM, SIGHUP (unless started under
- * nohup) that set a flag (async-signal-safe) and make os_stop_fd readable; SIGPIPE is ignored.  A
- * second SIGINT within the run stays a flag: whoever waits polls os_stop_requested. */
+ * nohup) that set a flag (async-signal-safe) and make os_stop_fd readable; SIGPIPE and SIGXFSZ are
+ * ignored.  A second SIGINT within the run stays a flag: whoever waits polls os_stop_requested. */
 void os_catch_signals(void);
-/* Workers ignore SIGINT, SIGHUP, SIGPIPE: a Ctrl-C reaches the whole terminal, and their parent
- * decides.  SIGTERM still ends them. */
+/* Workers ignore SIGINT, SIGHUP, SIGPIPE, SIGXFSZ: a Ctrl-C reaches the whole terminal, and their
+ * parent decides.  SIGTERM still ends them. */
 void os_ignore_interrupts(void);
 /* 0, or the first signal that asked to stop. */
 int os_stop_requested(void);

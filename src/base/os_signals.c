@@ -41,6 +41,14 @@ static void make_pipe(void)
     stop_pipe[1] = fds[1];
 }
 
+/* A write that cannot be done (a closed pipe, the limit of ulimit -f) returns its error, which says
+ * more than a death by signal and leaves nothing half-written. */
+static void ignore_failed_writes(void)
+{
+    set_action(SIGPIPE, SIG_IGN);
+    set_action(SIGXFSZ, SIG_IGN);
+}
+
 void os_catch_signals(void)
 {
     make_pipe();
@@ -50,14 +58,14 @@ void os_catch_signals(void)
     /* Under nohup SIGHUP is ignored on entry, and stays so. */
     if (sigaction(SIGHUP, NULL, &old) != 0 || old.sa_handler != SIG_IGN)
         set_action(SIGHUP, on_signal);
-    set_action(SIGPIPE, SIG_IGN);
+    ignore_failed_writes();
 }
 
 void os_ignore_interrupts(void)
 {
     set_action(SIGINT, SIG_IGN);
     set_action(SIGHUP, SIG_IGN);
-    set_action(SIGPIPE, SIG_IGN);
+    ignore_failed_writes();
 }
 
 int os_stop_requested(void)

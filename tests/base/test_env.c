@@ -61,6 +61,24 @@ static void test_values_are_stripped_expanded_absolute(void **state)
     assert_string_equal(with(ENV_DATA_DIR, "."), cwd);
 }
 
+/* Relative to a folder that was removed: no other folder is taken instead. */
+static void test_a_removed_working_folder(void **state)
+{
+    (void)state;
+    char cwd[PATH_MAX], gone[] = "/tmp/fugue-env-XXXXXX";
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_non_null(mkdtemp(gone));
+    assert_int_equal(chdir(gone), 0);
+    assert_int_equal(rmdir(gone), 0);
+    char *relative = xstrdup(with(ENV_RUNS_DIR, "my/runs"));
+    char *whole = xstrdup(with(ENV_DATA_DIR, "/data/sets"));
+    assert_int_equal(chdir(cwd), 0);
+    assert_string_equal(relative, "my/runs");
+    assert_string_equal(whole, "/data/sets");
+    free(relative);
+    free(whole);
+}
+
 static void test_values_stay_until_reset(void **state)
 {
     (void)state;
@@ -155,7 +173,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLEAN(test_names),
         CLEAN(test_values_are_stripped_expanded_absolute),
-        CLEAN(test_values_stay_until_reset),
+        CLEAN(test_a_removed_working_folder),
+        cmocka_unit_test(test_values_stay_until_reset),
         CLEAN(test_defaults),
         CLEAN(test_offline),
         CLEAN(test_likely_typing_errors),
