@@ -1,5 +1,6 @@
 /* Large matrix products over small ones (gemm.h): B is taken in panels of columns and blocks of
- * rows, each copied side by side first, so that it streams through the caches whatever its stride.
+ * rows, each copied side by side first, and A in blocks that stay in the second cache (copied too
+ * where its rows are not contiguous), so that all streams through the caches whatever its stride.
  *
  *     C[i][j] (+)= sum over k of A[i][k] B[k][j] (+ bias[j], relu)
  *
@@ -11,8 +12,9 @@
 
 #include "backend/cpu/isa/gemm.h"
 
-#define PANEL     (2 * VW) /* columns of a panel */
-#define PRODUCT_K 1024     /* rows of a block */
+#define PANEL        (2 * VW) /* columns of a panel */
+#define PRODUCT_K    1024     /* rows of a block of B */
+#define STRIDED_ROWS 64       /* rows of a block of A that is copied */
 
 struct product {
     int32_t m, n, k;
@@ -32,7 +34,7 @@ void ISA_FN(product)(const struct product *p, float *scratch);
 
 static inline size_t product_scratch(int32_t k)
 {
-    return (size_t)(k < PRODUCT_K ? k : PRODUCT_K) * PANEL;
+    return (size_t)(k < PRODUCT_K ? k : PRODUCT_K) * (PANEL + STRIDED_ROWS);
 }
 
 #endif
