@@ -50,6 +50,8 @@ static struct state_tensor *list_tensors(const struct bucket *b, const struct mo
     *n = 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const struct node *node = &g->nodes[i];
+        if (node->shares_params) /* listed with the node they belong to */
+            continue;
         for (int32_t j = 0; j < node->n_params + node->n_buffers; j++) {
             const bool running = j >= node->n_params;
             struct state_tensor *t = &list[(*n)++];

@@ -1,0 +1,3 @@
+/* The reference kernels, built for double. */
+#define REFERENCE_DOUBLE
+#include "../../src/backend/cpu/reference_math.c"
