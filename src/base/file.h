@@ -35,8 +35,9 @@ bool file_make_dirs(const char *path, struct error *err);
 char *path_join(const char *a, const char *b);
 
 /* Exclusive advisory lock (flock) on `path`, created when absent, never renamed or removed.  Waits
- * at most wait_s.  A file system without locks (ENOLCK, ENOTSUP, ...) is refused with a sentence
- * that says so.  Released by file_unlock or process end. */
+ * at most wait_s, and says so (a warning, once) after a second.  A file system without locks
+ * (ENOLCK, ENOTSUP, ...) is refused with a sentence that says so.  Released by file_unlock or
+ * process end. */
 struct file_lock {
     int fd;
 };

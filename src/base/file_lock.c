@@ -1,10 +1,13 @@
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#define PATIENCE_S 1.0 /* a wait longer than this is said, so that it does not look like a hang */
 
 /* Without locks two campaigns would tear each other's rows, so such a place is refused. */
 static bool refuse(struct error *err, int errnum, const char *path)
@@ -44,6 +47,10 @@ bool file_lock_take(struct file_lock *lock, const char *path, double wait_s, str
                 "to end and try again",
                 path, waited);
         }
+        if (waited > PATIENCE_S)
+            log_once(LOG_WARNING,
+                     "'%s' is locked by another fugue process: waiting up to %.0f s for it", path,
+                     wait_s);
         clock_sleep_s(pause_s < wait_s - waited ? pause_s : wait_s - waited);
         pause_s = pause_s < 0.02 ? 2 * pause_s : pause_s;
     }

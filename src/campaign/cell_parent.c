@@ -249,7 +249,6 @@ static void conclude(struct parent *p, const struct error *talk)
     if (!os_wait(&p->child, END_S, &status))
         os_end_child(&p->child, 0, &status);
     os_describe_status(status, how, sizeof how);
-    const struct cell_spec *s = p->spec;
     const bool in_order = WIFEXITED(status) && (p->out->group || p->failed) && !talk->text[0];
     if (!in_order) {
         snprintf(cause, sizeof cause, "the cell's process %ld %s%s%s%.300s", (long)p->child.pid,
@@ -257,8 +256,7 @@ static void conclude(struct parent *p, const struct error *talk)
                  talk->text);
         bury(p, cause);
         if (p->out->err.class_ == ERROR_NONE)
-            error_set(&p->out->err, ERROR_RUN, "%s under %s: %s", s->experiment->id, s->executor,
-                      cause);
+            error_set(&p->out->err, ERROR_RUN, "%s", cause);
     }
     const json_t *row = json_object_get(p->out->group, "row");
     const char *said = json_string_value(json_object_get(row, "status"));

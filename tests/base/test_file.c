@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "helper_base.h"
 
@@ -344,6 +345,18 @@ static pid_t hold_lock(const char *path, int ready[2], int go[2])
     return pid;
 }
 
+struct said {
+    int n;
+    char text[512];
+};
+
+static void note(void *ctx, enum log_level level, const char *text)
+{
+    struct said *s = ctx;
+    s->n += level == LOG_WARNING;
+    snprintf(s->text, sizeof s->text, "%s", text);
+}
+
 static void test_lock_excludes_another_process(void **state)
 {
     struct error err = ERROR_INIT;
@@ -358,6 +371,13 @@ static void test_lock_excludes_another_process(void **state)
     const double start = clock_now_s();
     assert_false(file_lock_take(&lock, path, 0.05, &err));
     assert_true(clock_now_s() - start >= 0.05);
+    struct said said = {0}; /* a long wait is no silence */
+    log_set_sink(note, &said);
+    assert_false(file_lock_take(&lock, path, 1.1, &err));
+    log_set_sink(NULL, NULL);
+    assert_int_equal(said.n, 1);
+    assert_contains(said.text,
+                    "results.lock' is locked by another fugue process: waiting up to 1 s");
     assert_int_equal(write(go[1], "g", 1), 1);
     assert_true(file_lock_take(&lock, path, 10, &err)); /* waits for the other's end */
     assert_int_equal(waitpid(pid, &status, 0), pid);
