@@ -23,7 +23,7 @@ static inline float hardsigmoid_of(float x)
 
 static inline float hardsigmoid_slope_of(float x)
 {
-    return (x > -3.0f) & (x < 3.0f) ? 1.0f / 6.0f : 0.0f;
+    return ((x > -3.0f) & (x < 3.0f)) ? 1.0f / 6.0f : 0.0f;
 }
 
 static inline float sigmoid_slope_of(float y)
