@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "helper_record.h"
 #include "results/columns.h"
 
@@ -124,6 +125,12 @@ static void a_good_job_fills_its_row(void **state)
     assert_true(real(row, "final_val_loss") == 0.2);
     assert_true(real(row, "total_time_s") == 1.5);
     assert_true(real(row, "throughput_sps") == 4314 / 1.5);
+    /* Of another task exp(loss) is a figure of its own. */
+    free(r.jobs[3].net.task);
+    r.jobs[3].net.task = xstrdup("language_modeling");
+    json_t *words = record_job(&r, 3, &result);
+    assert_true(fabs(real(words, "perplexity") - exp(0.2)) < 1e-12);
+    json_decref(words);
     /* Its life of 2.5 s is train + eval + build + what is left. */
     assert_true(fabs(real(row, "setup_s") - 0.625) < 1e-12);
     json_t *history = record_history(&r, 2, &result);
