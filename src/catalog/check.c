@@ -18,12 +18,6 @@ static bool task_check(const char *name, struct error *err)
 {
     if (task_find(name))
         return true;
-    if (task_is_planned(name))
-        return error_set(
-            err, ERROR_USAGE,
-            "task '%s' is in the catalogue, but this version of fugue does not have it "
-            "yet",
-            name);
     const char *names[16];
     struct text list;
     text_init(&list);
@@ -76,47 +70,31 @@ static bool net_check(const struct net_def *net, bool synthetic, struct error *e
 /* ---- what this version lacks ------------------------------------------------------------------
  */
 
-static bool model_missing(const struct net_def *net)
-{
-    char *name = xasprintf("%.*s", (int)strcspn(net->model, "?"), net->model);
-    const bool is_missing = model_is_planned(name);
-    free(name);
-    return is_missing;
-}
-
 static bool data_missing(const struct net_def *net, bool synthetic)
 {
     const struct data_info *data = data_find(net->dataset);
     return data && !data->built && !(synthetic && data->synthetic);
 }
 
-/* Distinct names of the catalogue that this version does not have. */
+/* Distinct data sets of the catalogue whose content this version does not have. */
 struct missing {
-    struct text_list models, datasets, tasks;
-    bool synthetic_helps; /* all missing data sets can be generated */
+    struct text_list datasets;
+    bool synthetic_helps; /* all of them can be generated */
 };
-
-static void add_name(struct text_list *l, bool is_missing, const char *name)
-{
-    if (is_missing && !text_list_has(l, name))
-        text_list_add(l, name);
-}
 
 static void add_missing(struct missing *m, const struct net_def *net, bool synthetic)
 {
-    const struct data_info *data = data_find(net->dataset);
-    add_name(&m->models, model_missing(net), net->model);
-    add_name(&m->datasets, data_missing(net, synthetic), net->dataset);
-    add_name(&m->tasks, task_is_planned(net->task), net->task);
-    if (data_missing(net, synthetic) && !data->synthetic)
+    if (!data_missing(net, synthetic))
+        return;
+    if (!text_list_has(&m->datasets, net->dataset))
+        text_list_add(&m->datasets, net->dataset);
+    if (!data_find(net->dataset)->synthetic)
         m->synthetic_helps = false;
 }
 
 static void find_missing(struct missing *m, const struct experiment *e, bool synthetic)
 {
-    text_list_init(&m->models);
     text_list_init(&m->datasets);
-    text_list_init(&m->tasks);
     m->synthetic_helps = true;
     if (e->n_models == 0)
         add_missing(m, &e->net, synthetic);
@@ -126,17 +104,7 @@ static void find_missing(struct missing *m, const struct experiment *e, bool syn
 
 static void missing_release(struct missing *m)
 {
-    text_list_release(&m->models);
     text_list_release(&m->datasets);
-    text_list_release(&m->tasks);
-}
-
-static void say_names(struct text *out, const char *what, const struct text_list *l)
-{
-    if (l->n > 0)
-        text_addf(out, "%s%s%s", out->len ? "; " : "", what, l->n > 1 ? "s" : "");
-    for (size_t i = 0; i < l->n; i++)
-        text_addf(out, "%s %s", i ? "," : "", l->items[i]);
 }
 
 /* All of it in one sentence: who asks why E17 cannot be run wants to know the whole of it. */
@@ -146,14 +114,14 @@ static bool built_check(const struct experiment *e, bool synthetic, struct error
     struct text list;
     find_missing(&m, e, synthetic);
     text_init(&list);
-    say_names(&list, "model", &m.models);
-    say_names(&list, "data set", &m.datasets);
-    say_names(&list, "task", &m.tasks);
-    const bool ok = list.len == 0;
-    const bool only_data = m.models.n == 0 && m.tasks.n == 0 && m.synthetic_helps;
+    for (size_t i = 0; i < m.datasets.n; i++)
+        text_addf(&list, "%s %s", i ? "," : "", m.datasets.items[i]);
+    const bool ok = m.datasets.n == 0;
     if (!ok)
-        error_set(err, ERROR_USAGE, "not built yet in this version of fugue: %s%s", list.data,
-                  only_data ? " (--data synthetic generates its shape, for speed only)" : "");
+        error_set(err, ERROR_USAGE, "not built yet in this version of fugue: data set%s%s%s",
+                  m.datasets.n > 1 ? "s" : "", list.data,
+                  m.synthetic_helps ? " (--data synthetic generates its shape, for speed only)"
+                                    : "");
     text_release(&list);
     missing_release(&m);
     return ok;
@@ -197,22 +165,11 @@ bool experiment_check(const struct experiment *e, bool synthetic, struct error *
 
 const char *experiment_state(const struct experiment *e, bool synthetic)
 {
-    static const char *const words[] = {
-        "built",
-        "model not built yet",
-        "data set not built yet",
-        "model and data set not built yet",
-        "task not built yet",
-        "model and task not built yet",
-        "data set and task not built yet",
-        "model, data set and task not built yet",
-    };
     struct missing m;
     find_missing(&m, e, synthetic);
-    const unsigned what =
-        (m.models.n > 0 ? 1u : 0) | (m.datasets.n > 0 ? 2u : 0) | (m.tasks.n > 0 ? 4u : 0);
+    const bool is_missing = m.datasets.n > 0;
     missing_release(&m);
-    if (what == 0 && !experiment_check(e, synthetic, NULL))
-        return "not usable: see 'fugue validate'";
-    return words[what];
+    if (is_missing)
+        return "data set not built yet";
+    return experiment_check(e, synthetic, NULL) ? "built" : "not usable: see 'fugue validate'";
 }

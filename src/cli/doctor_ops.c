@@ -32,7 +32,7 @@ static const char *status_of(int reference, enum op_kind op)
     const int n = count_kernels(reference, op);
     if (n < support_steps(op))
         return n == 0 ? "no kernels" : "incomplete";
-    return op_infos[op].is_planned ? "not enabled" : "trains";
+    return "trains";
 }
 
 /* The set of its backend that runs on this machine: the best usable one. */

@@ -40,7 +40,7 @@ static void measure(struct shown_model *m, const struct registry *catalogue)
     struct graph *g = NULL;
     if (data_describe(dataset, false, &m->data, NULL) ||
         data_describe(dataset, true, &m->data, &err))
-        g = model_build_planned(m->info->name, m->data.shape, m->data.n_outputs, &err);
+        g = model_build(m->info->name, m->data.shape, m->data.n_outputs, &err);
     if (!g) {
         snprintf(m->cause, sizeof m->cause, "%.199s", err.text);
         return;
@@ -85,8 +85,7 @@ static char *arguments_text(const struct model_info *info)
 static void add_row(struct table *t, const struct shown_model *m, int n_columns)
 {
     char *cell[N_COLUMNS] = {NULL};
-    cell[COL_MODEL] =
-        xasprintf("%s%s", m->info->name, m->info->is_planned ? " (not built yet)" : "");
+    cell[COL_MODEL] = xstrdup(m->info->name);
     if (m->data.name) {
         cell[COL_DATASET] = xstrdup(m->data.name);
         cell[COL_INPUT] = list_shape(m->data.shape, m->data.vocabulary > 0);
@@ -147,8 +146,7 @@ static json_t *model_json(const struct shown_model *m)
             json_pack("{s:s,s:I,s:I,s:I,s:s}", "name", info->args[i].name, "default",
                       (json_int_t)info->args[i].fallback, "min", (json_int_t)info->args[i].min,
                       "max", (json_int_t)info->args[i].max, "meaning", info->args[i].meaning));
-    json_t *obj = json_pack("{s:s,s:s,s:s}", "name", info->name, "summary", info->summary, "state",
-                            info->is_planned ? "not built yet" : "built");
+    json_t *obj = json_pack("{s:s,s:s}", "name", info->name, "summary", info->summary);
     if (m->data.name) {
         json_object_set_new(obj, "dataset", json_string(m->data.name));
         json_object_set_new(obj, "input", list_shape_json(m->data.shape));

@@ -290,14 +290,8 @@ bool plan_param_is_whole(const struct plan *plan, const struct param *p)
 static bool check_network(const struct graph *g, struct error *err)
 {
     int inputs = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const struct node *n = &g->nodes[i];
-        inputs += n->op == OP_INPUT;
-        if (op_infos[n->op].is_planned)
-            return error_set(err, ERROR_USAGE,
-                             "layer '%s': this version of fugue cannot train %s yet", n->name,
-                             op_infos[n->op].name);
-    }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        inputs += g->nodes[i].op == OP_INPUT;
     if (inputs != 1)
         return error_set(err, ERROR_USAGE, "a network must have one input, this one has %d",
                          inputs);

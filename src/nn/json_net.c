@@ -23,7 +23,6 @@ struct layer {
 
 struct net {
     const char *path;
-    bool planned_too;
     char *text;
     json_t *root;
     struct layer *layers;
@@ -180,18 +179,14 @@ static bool check_members(const struct net *net, int i, const json_t *object,
     return true;
 }
 
-static bool find_op(const struct net *net, const json_t *object, const struct json_op **op,
-                    struct error *err)
+static bool find_op(const json_t *object, const struct json_op **op, struct error *err)
 {
     const char *name = json_string_value(json_object_get(object, "op"));
     if (!name)
         return error_set(err, ERROR_USAGE, "a layer needs 'op', the name of its operation");
     *op = json_op_find(name);
-    if (*op && (net->planned_too || !op_infos[(*op)->op].is_planned))
-        return true;
     if (*op)
-        return error_set(err, ERROR_USAGE,
-                         "this version of fugue does not have the operation %s yet", name);
+        return true;
     const char **names = xcalloc((size_t)json_op_count, sizeof *names);
     for (int i = 0; i < json_op_count; i++)
         names[i] = op_infos[json_ops[i].op].name;
@@ -209,7 +204,7 @@ static bool read_layer(struct net *net, int i, const json_t *object, struct erro
         error_set(err, ERROR_USAGE, "a layer is an object: {\"op\": ...}");
         return located(net, i, NULL, err);
     }
-    if (!find_op(net, object, &layer->op, err))
+    if (!find_op(object, &layer->op, err))
         return located(net, i, json_object_get(object, "op") ? "op" : NULL, err);
     if (!check_members(net, i, object, layer->op, err))
         return false;
@@ -292,10 +287,10 @@ static void release(struct net *net)
 }
 
 /* On false nothing is left to release. */
-static bool read_net(struct net *net, const char *path, bool planned_too, struct error *err)
+static bool read_net(struct net *net, const char *path, struct error *err)
 {
     size_t len = 0;
-    *net = (struct net){.path = path, .planned_too = planned_too};
+    *net = (struct net){.path = path};
     if (!file_read(path, FILE_MAX, &net->text, &len, err))
         return false;
     net->root = json_read_text(net->text, len, path, err);
@@ -305,10 +300,10 @@ static bool read_net(struct net *net, const char *path, bool planned_too, struct
     return false;
 }
 
-bool json_net_check(const char *path, bool planned_too, struct error *err)
+bool json_net_check(const char *path, struct error *err)
 {
     struct net net;
-    if (!read_net(&net, path, planned_too, err))
+    if (!read_net(&net, path, err))
         return false;
     release(&net);
     return true;
@@ -346,12 +341,11 @@ static bool build(struct graph *g, const struct net *net, struct shape in, int n
     return located(net, net->output - 1, NULL, err);
 }
 
-struct graph *json_net_build(const char *path, bool planned_too, struct shape in, int n_outputs,
-                             struct error *err)
+struct graph *json_net_build(const char *path, struct shape in, int n_outputs, struct error *err)
 {
     struct net net;
     struct error own = ERROR_INIT;
-    if (!read_net(&net, path, planned_too, err))
+    if (!read_net(&net, path, err))
         return NULL;
     struct graph *g = graph_new();
     if (!build(g, &net, in, n_outputs, &own)) {

@@ -10,10 +10,8 @@
 bool json_net_is(const char *name);
 /* Reads the file and checks all that does not depend on the shape of a sample: operations, their
  * arguments, names and links. */
-bool json_net_check(const char *path, bool planned_too, struct error *err);
-/* Builds the network for samples of shape `in` and n_outputs outputs.  planned_too: operations that
- * no backend has yet are fine. */
-struct graph *json_net_build(const char *path, bool planned_too, struct shape in, int n_outputs,
-                             struct error *err);
+bool json_net_check(const char *path, struct error *err);
+/* Builds the network for samples of shape `in` and n_outputs outputs. */
+struct graph *json_net_build(const char *path, struct shape in, int n_outputs, struct error *err);
 
 #endif

@@ -20,24 +20,12 @@ const struct model_info *const model_table[N_MODELS + 1] = {&model_mlp,
                                                             &model_vgg16_cbam,
                                                             NULL};
 
-static const struct model_info *named(const char *name)
+const struct model_info *model_find(const char *name)
 {
     for (size_t i = 0; i < N_MODELS; i++)
         if (text_equal_nocase(model_table[i]->name, name))
             return model_table[i];
     return NULL;
-}
-
-const struct model_info *model_find(const char *name)
-{
-    const struct model_info *info = named(name);
-    return info && !info->is_planned ? info : NULL;
-}
-
-bool model_is_planned(const char *name)
-{
-    const struct model_info *info = named(name);
-    return info && info->is_planned;
 }
 
 static void unknown_model(const char *name, struct error *err)
@@ -47,19 +35,12 @@ static void unknown_model(const char *name, struct error *err)
     text_init(&list);
     for (size_t i = 0; i < N_MODELS; i++) {
         names[i] = model_table[i]->name;
-        if (!model_table[i]->is_planned)
-            text_addf(&list, "%s%s", list.len ? ", " : "", names[i]);
+        text_addf(&list, "%s%s", i ? ", " : "", names[i]);
     }
-    if (model_is_planned(name))
-        error_set(err, ERROR_USAGE,
-                  "model '%s' is in the catalogue, but this version of fugue does not have it yet; "
-                  "it has %s",
-                  name, list.data);
-    else
-        error_set(err, ERROR_USAGE,
-                  "unknown model '%s'%s; fugue has %s, and networks of your own as files that end "
-                  "in .json",
-                  name, text_did_you_mean(name, names, N_MODELS), list.data);
+    error_set(err, ERROR_USAGE,
+              "unknown model '%s'%s; fugue has %s, and networks of your own as files that end in "
+              ".json",
+              name, text_did_you_mean(name, names, N_MODELS), list.data);
     text_release(&list);
 }
 
@@ -83,21 +64,20 @@ static bool read_values(const struct model_info *info, const struct spec *spec, 
 struct request {
     struct spec spec;
     const struct model_info *info; /* NULL: spec.name is a network file */
-    bool planned_too;
     int64_t values[MODEL_MAX_ARGS];
 };
 
 /* Released by spec_release(&r->spec) after true; nothing is left to release after false. */
-static bool resolve(struct request *r, const char *text, bool planned_too, struct error *err)
+static bool resolve(struct request *r, const char *text, struct error *err)
 {
-    *r = (struct request){.planned_too = planned_too};
+    *r = (struct request){0};
     if (!spec_parse(&r->spec, text, err))
         return error_prefix(err, "model");
     bool ok = true;
     if (json_net_is(r->spec.name)) {
         ok = spec_only(&r->spec, NULL, 0, err) || error_prefix(err, "model");
     } else {
-        r->info = planned_too ? named(r->spec.name) : model_find(r->spec.name);
+        r->info = model_find(r->spec.name);
         if (!r->info)
             unknown_model(r->spec.name, err);
         ok = r->info &&
@@ -111,9 +91,9 @@ static bool resolve(struct request *r, const char *text, bool planned_too, struc
 bool model_check(const char *spec, struct error *err)
 {
     struct request r;
-    if (!resolve(&r, spec, false, err))
+    if (!resolve(&r, spec, err))
         return false;
-    const bool ok = r.info || json_net_check(r.spec.name, false, err);
+    const bool ok = r.info || json_net_check(r.spec.name, err);
     spec_release(&r.spec);
     return ok;
 }
@@ -164,31 +144,19 @@ static struct graph *build_request(const struct request *r, const char *spec, st
         return NULL;
     }
     if (!r->info)
-        return json_net_build(r->spec.name, r->planned_too, in, n_outputs, err);
+        return json_net_build(r->spec.name, in, n_outputs, err);
     struct graph *g = build_known(r, in, n_outputs, err);
     if (!g)
         error_prefix(err, "model '%s' cannot take samples of shape %s", spec, shape);
     return g;
 }
 
-static struct graph *build(const char *spec, bool planned_too, struct shape in, int n_outputs,
-                           struct error *err)
+struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err)
 {
     struct request r;
-    if (!resolve(&r, spec, planned_too, err))
+    if (!resolve(&r, spec, err))
         return NULL;
     struct graph *g = build_request(&r, spec, in, n_outputs, err);
     spec_release(&r.spec);
     return g;
-}
-
-struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err)
-{
-    return build(spec, false, in, n_outputs, err);
-}
-
-struct graph *model_build_planned(const char *spec, struct shape in, int n_outputs,
-                                  struct error *err)
-{
-    return build(spec, true, in, n_outputs, err);
 }

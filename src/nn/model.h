@@ -18,29 +18,21 @@ struct model_info {
     const char *summary; /* one line */
     int input_rank;      /* rank of the sample shape it takes: 1 vector, 3 image; 0 any */
     bool tokens;         /* a sample is a vector of int32 token ids (input_rank 1) */
-    bool is_planned; /* in the catalogue, but no backend can train it yet: listed with that word,
-                        refused with a sentence */
     struct model_arg args[MODEL_MAX_ARGS];
     int n_args;
     /* Builds the body on input node x; values[i] belongs to args[i].  Returns the logits' node. */
     int (*build)(struct graph *g, int x, int n_outputs, const int64_t *values);
 };
 
-/* Built-in models, planned ones last; NULL-terminated. */
+/* Built-in models; NULL-terminated. */
 extern const struct model_info *const model_table[];
-/* NULL when unknown or planned. */
+/* NULL when unknown. */
 const struct model_info *model_find(const char *name);
-/* True when `name` (without arguments) is an architecture of the catalogue that this version cannot
- * train yet. */
-bool model_is_planned(const char *name);
 
 /* Checks name and arguments without building: used by validate. */
 bool model_check(const char *spec, struct error *err);
 /* Builds `spec` for samples of shape `in` and n_outputs logits.  A shape the architecture cannot
  * take is an error naming both. */
 struct graph *model_build(const char *spec, struct shape in, int n_outputs, struct error *err);
-/* The same for planned architectures too: for tests of what they will need. */
-struct graph *model_build_planned(const char *spec, struct shape in, int n_outputs,
-                                  struct error *err);
 
 #endif

@@ -153,7 +153,6 @@ struct op_info {
     int32_t n_inputs;   /* at least; */
     int32_t max_inputs; /* at most, where it may be more (0: exactly n_inputs) */
     int32_t is_loss;
-    int32_t is_planned; /* no backend has it yet: networks that use it are refused */
     /* Checks attributes against the n_in input shapes and gives the output's. */
     bool (*infer)(const struct op_attr *attr, const struct shape *in, int n_in, struct shape *out,
                   struct error *err);

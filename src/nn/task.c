@@ -43,35 +43,23 @@ static const struct task_info regression = {.name = "regression",
                                             .target = TARGET_REAL,
                                             .finish = finish_regression};
 
-const struct task_info task_language_modeling = {.name = "language_modeling",
-                                                 .score_name = "accuracy",
-                                                 .loss = OP_CROSS_ENTROPY,
-                                                 .target = TARGET_TOKENS,
-                                                 .finish = finish_language_modeling,
-                                                 .extra_name = "perplexity",
-                                                 .extra = perplexity};
+static const struct task_info language_modeling = {.name = "language_modeling",
+                                                   .score_name = "accuracy",
+                                                   .loss = OP_CROSS_ENTROPY,
+                                                   .target = TARGET_TOKENS,
+                                                   .finish = finish_language_modeling,
+                                                   .extra_name = "perplexity",
+                                                   .extra = perplexity};
 
-const struct task_info *const task_table[] = {&classification, &regression, &task_language_modeling,
+const struct task_info *const task_table[] = {&classification, &regression, &language_modeling,
                                               NULL};
 
-static const struct task_info *named(const char *name)
+const struct task_info *task_find(const char *name)
 {
     for (int i = 0; task_table[i]; i++)
         if (strcmp(task_table[i]->name, name) == 0)
             return task_table[i];
     return NULL;
-}
-
-const struct task_info *task_find(const char *name)
-{
-    const struct task_info *task = named(name);
-    return task && !task->is_planned ? task : NULL;
-}
-
-bool task_is_planned(const char *name)
-{
-    const struct task_info *task = named(name);
-    return task && task->is_planned;
 }
 
 bool task_check_network(const struct task_info *task, const struct graph *g, struct error *err)

@@ -34,18 +34,12 @@ struct task_info {
      */
     const char *extra_name;
     double (*extra)(double loss);
-    bool is_planned; /* in the catalogue, but no backend can train it yet */
 };
 
-/* NULL-terminated table, planned tasks last; look-up (case-sensitive) of those that are not
- * planned. */
+/* NULL-terminated table; look-up (case-sensitive). */
 extern const struct task_info *const task_table[];
 const struct task_info *task_find(const char *name);
 /* Does the network give a prediction a sample (or a token), as the task needs it? */
 bool task_check_network(const struct task_info *task, const struct graph *g, struct error *err);
-/* A task of the catalogue this version does not have yet. */
-bool task_is_planned(const char *name);
-
-extern const struct task_info task_language_modeling;
 
 #endif

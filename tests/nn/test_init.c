@@ -10,7 +10,7 @@
 static struct graph *built(const char *model, struct shape in, int n_outputs)
 {
     struct error err = ERROR_INIT;
-    struct graph *g = model_build_planned(model, in, n_outputs, &err);
+    struct graph *g = model_build(model, in, n_outputs, &err);
     if (!g)
         fail_msg("%s", err.text);
     return g;

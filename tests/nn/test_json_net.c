@@ -34,7 +34,7 @@ static struct graph *built(const char *text, struct shape in, int n_outputs)
 {
     char *path = written(text);
     struct error err = ERROR_INIT;
-    struct graph *g = model_build_planned(path, in, n_outputs, &err);
+    struct graph *g = model_build(path, in, n_outputs, &err);
     if (!g)
         fail_msg("%s", err.text);
     discard(path);
@@ -78,18 +78,18 @@ static void test_examples(void **state)
     char *resnet = in_source("examples/small_resnet.json");
     char *mlp = in_source("examples/mlp_gelu.json");
     struct error err = ERROR_INIT;
-    struct graph *g = model_build_planned(resnet, shape_image(8, 8, 1), 10, &err);
+    struct graph *g = model_build(resnet, shape_image(8, 8, 1), 10, &err);
     if (!g)
         fail_msg("%s", err.text);
     /* Convolutions 144 + 2 x 2304 + 4608 + 9216 + 512, norms 3 x 32 + 3 x 64, head 330. */
     assert_int_equal(graph_parameter_count(g), 144 + 4608 + 4608 + 9216 + 512 + 288 + 330);
     graph_free(g);
-    g = model_build_planned(mlp, shape_image(8, 8, 1), 10, &err);
+    g = model_build(mlp, shape_image(8, 8, 1), 10, &err);
     if (!g)
         fail_msg("%s", err.text);
     assert_int_equal(graph_parameter_count(g), 65 * 128 + 256 + 129 * 128 + 1290);
     graph_free(g);
-    g = model_build_planned(mlp, shape_vector(5), 1, &err);
+    g = model_build(mlp, shape_vector(5), 1, &err);
     assert_non_null(g);
     graph_free(g);
     free(resnet);
@@ -224,13 +224,13 @@ static void test_mistakes(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = ERROR_INIT;
         char *path = written(cases[i].text);
-        if (json_net_check(path, true, &err))
+        if (json_net_check(path, &err))
             fail_msg("accepted: %s", cases[i].text);
         char *start = xasprintf("%s%s", path, cases[i].where);
         if (!text_starts_with(err.text, start) || !strstr(err.text, cases[i].what))
             fail_msg("%s\n'%s' does not begin with '%s' and say '%s'", cases[i].text, err.text,
                      start, cases[i].what);
-        assert_null(model_build_planned(path, shape_vector(4), 3, NULL));
+        assert_null(model_build(path, shape_vector(4), 3, NULL));
         free(start);
         discard(path);
     }
@@ -279,9 +279,9 @@ static void test_mistakes_of_shape(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = ERROR_INIT;
         char *path = written(cases[i].text);
-        if (!json_net_check(path, true, &err))
+        if (!json_net_check(path, &err))
             fail_msg("refused without a shape: %s", err.text);
-        if (model_build_planned(path, cases[i].in, 3, &err))
+        if (model_build(path, cases[i].in, 3, &err))
             fail_msg("accepted: %s", cases[i].text);
         char *start = xasprintf("%s%s", path, cases[i].where);
         if (!text_starts_with(err.text, start) || !strstr(err.text, cases[i].what))
@@ -311,24 +311,6 @@ static void test_by_name(void **state)
     assert_int_equal(graph_parameter_count(g), 18 * 4 + 4);
     graph_free(g);
     discard(path);
-}
-
-/* What no backend has is refused, by the name and place of the operation. */
-static void test_planned_operations(void **state)
-{
-    (void)state;
-    for (int i = 0; i < json_op_count; i++) {
-        const struct op_info *info = &op_infos[json_ops[i].op];
-        char *text = xasprintf("{'layers': [{'op': '%s'}]}", info->name);
-        char *path = written(text);
-        struct error err = ERROR_INIT;
-        json_net_check(path, false, &err);
-        assert_int_equal(strstr(err.text, "does not have the operation") != NULL, info->is_planned);
-        if (info->is_planned)
-            assert_contains(err.text, ":1:20: ");
-        discard(path);
-        free(text);
-    }
 }
 
 /* The manual speaks of every operation and of every argument, in the operation's row. */
@@ -370,8 +352,7 @@ int main(void)
         cmocka_unit_test(test_equals_built_in), cmocka_unit_test(test_examples),
         cmocka_unit_test(test_arguments),       cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_mistakes),        cmocka_unit_test(test_mistakes_of_shape),
-        cmocka_unit_test(test_by_name),         cmocka_unit_test(test_planned_operations),
-        cmocka_unit_test(test_manual),
+        cmocka_unit_test(test_by_name),         cmocka_unit_test(test_manual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,16 +72,10 @@ static void test_lookup(void **state)
     (void)state;
     assert_string_equal(model_find("LeNet")->name, "lenet");
     assert_null(model_find("lenet5"));
-    assert_false(model_is_planned("lenet"));
-    assert_false(model_is_planned("resnet"));
     int n = 0;
-    bool planned = false;
     for (; model_table[n]; n++) {
         const struct model_info *info = model_table[n];
-        assert_ptr_equal(model_find(info->name), info->is_planned ? NULL : info);
-        assert_int_equal(model_is_planned(info->name), info->is_planned);
-        assert_true(info->is_planned || !planned); /* planned ones last */
-        planned = info->is_planned;
+        assert_ptr_equal(model_find(info->name), info);
         assert_true(info->n_args <= MODEL_MAX_ARGS);
         for (int i = 0; i < info->n_args; i++) {
             const struct model_arg *a = &info->args[i];
@@ -92,23 +86,17 @@ static void test_lookup(void **state)
     assert_int_equal(n, 10);
 }
 
-/* Which models are planned follows from the operations that are: a model says so exactly as long as
- * it uses one of them. */
-static void test_planned(void **state)
+/* Every model takes samples of its kind, and says whether they are token ids. */
+static void test_samples(void **state)
 {
     (void)state;
     for (int i = 0; model_table[i]; i++) {
         const struct model_info *info = model_table[i];
         const struct shape in = info->input_rank == 3 ? shape_image(64, 64, 3) : shape_vector(64);
         struct error err = ERROR_INIT;
-        struct graph *g = model_build_planned(info->name, in, 10, &err);
+        struct graph *g = model_build(info->name, in, 10, &err);
         if (!g)
             fail_msg("%s", err.text);
-        bool planned = false;
-        for (int j = 0; j < g->n_nodes; j++)
-            planned |= op_infos[g->nodes[j].op].is_planned;
-        if (planned && !info->is_planned)
-            fail_msg("%s uses an operation no backend has", info->name);
         assert_int_equal(graph_reads_tokens(g), info->tokens);
         graph_free(g);
     }
@@ -167,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),  cmocka_unit_test(test_digits_cnn_nodes),
         cmocka_unit_test(test_lookup),  cmocka_unit_test(test_check),
-        cmocka_unit_test(test_planned), cmocka_unit_test(test_shapes_refused),
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_shapes_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 static struct graph *built(const char *model, struct shape in, int n_outputs)
 {
     struct error err = ERROR_INIT;
-    struct graph *g = model_build_planned(model, in, n_outputs, &err);
+    struct graph *g = model_build(model, in, n_outputs, &err);
     if (!g)
         fail_msg("%s", err.text);
     return g;
@@ -273,7 +273,7 @@ static void test_refusals(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = ERROR_INIT;
-        if (model_build_planned(cases[i].model, cases[i].in, cases[i].n_outputs, &err))
+        if (model_build(cases[i].model, cases[i].in, cases[i].n_outputs, &err))
             fail_msg("%s was accepted", cases[i].model);
         assert_int_equal(err.class_, ERROR_USAGE);
         assert_contains(err.text, cases[i].part);

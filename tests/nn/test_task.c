@@ -15,12 +15,9 @@ static void test_lookup(void **state)
     assert_string_equal(c->score_name, "accuracy");
     assert_string_equal(r->score_name, "R2");
     assert_null(task_find("Classification"));
-    const bool planned = task_language_modeling.is_planned;
-    assert_ptr_equal(task_find("language_modeling"), planned ? NULL : &task_language_modeling);
-    assert_int_equal(task_is_planned("language_modeling"), planned);
+    assert_non_null(task_find("language_modeling"));
     assert_true(!c->extra && !c->extra_name && !r->extra && !r->extra_name);
-    assert_false(task_is_planned("regression"));
-    assert_false(task_is_planned("segmentation"));
+    assert_null(task_find("segmentation"));
     int n = 0;
     while (task_table[n])
         n++;
@@ -62,7 +59,7 @@ static void test_regression(void **state)
 static void test_language_modeling(void **state)
 {
     (void)state;
-    const struct task_info *t = &task_language_modeling;
+    const struct task_info *t = task_find("language_modeling");
     assert_string_equal(t->name, "language_modeling");
     assert_string_equal(t->score_name, "accuracy");
     assert_string_equal(t->extra_name, "perplexity");
@@ -85,19 +82,19 @@ static void test_network(void **state)
     struct error err = ERROR_INIT;
     struct graph *values = model_build("mlp", shape_vector(16), 1, &err);
     struct graph *classes = model_build("mlp", shape_vector(16), 3, &err);
-    struct graph *words = model_build_planned("transformer?layers=1&d_model=16&heads=2&ff=16",
-                                              shape_vector(16), 50, &err);
-    struct graph *texts = model_build_planned(
-        "xlm_roberta?layers=1&d_model=16&heads=2&ff=16&vocab=60", shape_vector(16), 3, &err);
+    struct graph *words =
+        model_build("transformer?layers=1&d_model=16&heads=2&ff=16", shape_vector(16), 50, &err);
+    struct graph *texts = model_build("xlm_roberta?layers=1&d_model=16&heads=2&ff=16&vocab=60",
+                                      shape_vector(16), 3, &err);
     assert_true(values && classes && words && texts);
     const struct task_info *class_ = task_find("classification"), *real = task_find("regression");
     assert_true(task_check_network(class_, classes, NULL));
     assert_true(task_check_network(class_, texts, NULL));
     assert_true(task_check_network(real, values, NULL));
-    assert_true(task_check_network(&task_language_modeling, words, NULL));
+    assert_true(task_check_network(task_find("language_modeling"), words, NULL));
     assert_false(task_check_network(class_, words, &err));
     assert_contains(err.text, "task classification needs a vector a sample");
-    assert_false(task_check_network(&task_language_modeling, texts, &err));
+    assert_false(task_check_network(task_find("language_modeling"), texts, &err));
     assert_contains(err.text, "task language_modeling needs a vector a token");
     assert_false(task_check_network(real, classes, &err));
     assert_contains(err.text, "needs 1 output, the network has 3");

@@ -12,7 +12,7 @@ struct model {
 static struct model made(const char *name, struct shape in, int n_outputs, uint64_t seed)
 {
     struct error err = ERROR_INIT;
-    struct model m = {.g = model_build_planned(name, in, n_outputs, &err)};
+    struct model m = {.g = model_build(name, in, n_outputs, &err)};
     if (!m.g)
         fail_msg("%s", err.text);
     m.params = calloc(m.g->param_floats + 1, sizeof *m.params);
