@@ -21,13 +21,13 @@
 static _Atomic bool counting;
 static _Atomic long allocations;
 
+#if HOOKED
 static void count(void)
 {
     if (atomic_load_explicit(&counting, memory_order_relaxed))
         atomic_fetch_add(&allocations, 1);
 }
 
-#if HOOKED
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
