@@ -1,3 +1,4 @@
+/* labels: quick; timeout: 180 */
 /* The operations of images, sequences and attention as test_ops.c does those of the small networks:
  * odd shapes, a batch of one, masked rows, repeated inputs, gradients that are added to, gradients
  * of the batch by parts.

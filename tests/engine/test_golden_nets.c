@@ -1,3 +1,4 @@
+/* labels: full; timeout: 600 */
 /* The nine models against PyTorch's float64, small or at 32x32: losses, every tensor's gradient,
  * weights and running statistics after three steps, logits.  Float on the engine's own kernels with
  * two threads, double on the reference kernels.  Larger ones are in test_golden_full.c.

@@ -1,3 +1,4 @@
+/* labels: quick; timeout: 120 */
 /* The plan's arena is the peak; training allocates nothing; memory stays flat over 1,000 steps. */
 #include "helper_engine.h"
 

@@ -1,3 +1,4 @@
+/* labels: quick; timeout: 180 */
 /* The strategies with real jobs: the same bits from each, and what becomes of jobs that cannot run,
  * processes that die, stop, talk nonsense.  This program is its own worker binary. */
 #include <setjmp.h>

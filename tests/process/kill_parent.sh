@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: quick; timeout: 180
 # SIGKILL of the command leaves no process and keeps what was finished; SIGKILL of a cell leaves no
 # worker, and its jobs are rows.
 # shellcheck source-path=SCRIPTDIR source=lib.sh

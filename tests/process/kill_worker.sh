@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# labels: quick; timeout: 180
 # kill -9 of one of four workers in the middle of its training: its job is a row with status and
 # cause, the others end well, the exit code says so.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
