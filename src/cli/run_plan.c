@@ -433,17 +433,24 @@ static bool check_weights(const struct option_value *values, int n_executors, st
 }
 
 /* Of what a split would find only once the data is loaded, what the table knows already. */
-static bool check_train_size(const struct cell_spec *cell, const struct job *job, struct error *err)
+static bool check_split(const struct cell_spec *cell, const struct job *job, struct error *err)
 {
     const struct experiment *e = cell->experiment;
     struct data_info info;
     if (!data_describe(job->net.dataset, cell->options.synthetic, &info, err))
         return false;
-    if (info.n_train <= 0 || job->train_size <= info.n_train)
+    if (info.n_train <= 0)
         return true;
-    return error_set(err, ERROR_USAGE,
-                     "--set train_size=%lld on %s: data set %s has %lld training samples",
-                     (long long)job->train_size, e->id, job->net.dataset, (long long)info.n_train);
+    if (job->train_size > info.n_train)
+        return error_set(
+            err, ERROR_USAGE, "--set train_size=%lld on %s: data set %s has %lld training samples",
+            (long long)job->train_size, e->id, job->net.dataset, (long long)info.n_train);
+    const int64_t n = job->train_size > 0 ? job->train_size : info.n_train;
+    if (job->split.kind == SPLIT_KFOLD && job->split.k > n)
+        return error_set(err, ERROR_USAGE,
+                         "%s: %d folds of %lld training samples: 2 to %lld folds are possible",
+                         e->id, (int)job->split.k, (long long)n, (long long)n);
+    return true;
 }
 
 /* Definition, data and executor can work together; real data files are there. */
@@ -461,7 +468,7 @@ static bool check_cell(const struct cell_spec *cell, struct error *err)
     bool ok = executor_find(cell->executor)->check(jobs, n, &cell->options, err) ||
               error_prefix(err, "%s under %s", e->id, cell->executor);
     for (int i = 0; ok && i < n; i++)
-        ok = check_train_size(cell, &jobs[i], err);
+        ok = check_split(cell, &jobs[i], err);
     for (int i = 0; ok && !cell->options.synthetic && i < n; i++)
         if (i == 0 || strcmp(jobs[i].net.dataset, jobs[i - 1].net.dataset) != 0)
             ok = data_present(jobs[i].net.dataset, cell->data_root, err);

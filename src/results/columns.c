@@ -45,7 +45,7 @@
          blank_},                                                                                  \
         {"data_source", COLUMN_TEXT, "", "real or synthetic", blank_},                             \
         {"val_source", COLUMN_TEXT, "",                                                            \
-         "what final_val_* was computed on: test, train (a set without a test split), kfold "      \
+         "what final_val_* was computed on: test, train (a set without a test split), fold "       \
          "or holdout",                                                                             \
          blank_},                                                                                  \
         {"task", COLUMN_TEXT, "", "classification, regression, ...", blank_},                      \

@@ -20,6 +20,12 @@ r "unknown option '--thread' (did you mean '--threads'?)" --exp D01 --thread 1
 r "unknown option '-x'" --exp D01 -x
 r "--quiet and --json contradict each other" --exp D01 --quiet --json
 
+# What the table knows of a data set is held against the splits before anything runs.
+r "D02: 2000 folds of 1438 training samples: 2 to 1438 folds are possible" --exp D02 --set k=2000
+r "D02: 5 folds of 4 training samples: 2 to 4 folds are possible" --exp D02 --set train_size=4
+r "adhoc: 1439 folds of 1438 training samples" $adhoc --type cv --k 1439
+r "--set train_size=1439 on D01: data set digits has 1438 training samples" --exp D01 --set train_size=1439
+
 # What describes an ad-hoc run means nothing beside --exp; the sentence says what to write.
 i() { r "$1 describes an ad-hoc run (--model, --dataset)$2" --exp D01 "$1" "${@:3}"; }
 i --type " and means nothing with --exp" cv
