@@ -3,7 +3,7 @@
 struct engine *open_engine(int threads)
 {
     struct error err = ERROR_INIT;
-    struct engine *e = engine_open("cpu", threads, &err);
+    struct engine *e = engine_open(&(struct engine_options){.device = "cpu", .threads = threads}, &err);
     if (!e)
         fail_msg("%s", err.text);
     return e;

@@ -13,7 +13,7 @@ void net_open(struct net *n, struct graph *g, const char *task, int batch, int r
     n->plan = plan_build(g, &request, &err);
     if (!n->plan || !plan_check(n->plan, &err))
         fail_msg("%s", err.text);
-    n->device = backend_cpu.open(threads, &err);
+    n->device = backend_cpu.open(&(struct backend_options){.threads = threads}, &err);
     if (!n->device)
         fail_msg("%s", err.text);
     n->bucket = backend_cpu.bucket_new(n->device, n->plan, 1, &err);
