@@ -42,8 +42,8 @@ struct pass {
     bool rows_last; /* rows stay as they are as long as the bucket lives: a copy may be kept */
     bool shuffled;  /* the order is data/split.h's order_epoch of rows, with seed and epoch; only
                        for a backend that shuffles */
-    uint64_t seed;           /* the job's */
-    uint32_t epoch;          /* from 1: counter of augmentation and dropout */
+    uint64_t seed;  /* the job's */
+    uint32_t epoch; /* from 1: counter of augmentation and dropout */
     int64_t first_update;    /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
     struct optim_args optim; /* PASS_TRAIN */
     /* PASS_TRAIN: update number n (from 1) uses schedule_apply of `optim` at t = n - 1; NULL: all
@@ -127,8 +127,7 @@ struct backend {
     /* A source is going to be read by passes until it is dropped as often as it was held: a device
      * with memory of its own copies it, once.  The error says bytes needed and free.  NULL: the
      * host's memory is read. */
-    bool (*source_hold)(struct backend_device *dev, const struct source *source,
-                        struct error *err);
+    bool (*source_hold)(struct backend_device *dev, const struct source *source, struct error *err);
     void (*source_drop)(struct backend_device *dev, const struct source *source);
     /* Copies model k's slice parts in or out of host memory: parameters (P floats), optimiser slots
      * (n_slots x P), buffers (R).  NULL parts are skipped. */

@@ -31,7 +31,8 @@ static char *find_module(void)
     const char *self = os_executable();
     const char *slash = self ? strrchr(self, '/') : NULL;
     for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
-        char *path = xasprintf("%.*s%s" CUDA_MODULE_FILE, (int)(slash - self + 1), self, folders[i]);
+        char *path =
+            xasprintf("%.*s%s" CUDA_MODULE_FILE, (int)(slash - self + 1), self, folders[i]);
         if (access(path, R_OK) == 0)
             return path;
         free(path);

@@ -543,8 +543,7 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
         !choose_experiments(values, plan->adhoc, &experiments, &n, err))
         return false;
     bool ok = check_useful(values, experiments, n, executors, n_executors, err) &&
-              check_weights(values, n_executors, err) &&
-              run_device(values, &plan->device, err) &&
+              check_weights(values, n_executors, err) && run_device(values, &plan->device, err) &&
               make_cells(values, plan, experiments, n, executors, n_executors, err);
     if (ok && given(values, "--save-weights"))
         ok = file_make_dirs(run_value(values, "--save-weights")->text, err) ||

@@ -259,11 +259,10 @@ bool job_result_from_json(const json_t *msg, struct job_result *out, struct erro
 json_t *exec_options_to_json(const struct exec_options *o)
 {
     return json_pack("{s:s,s:i,s:b,s:b,s:i,s:i,s:b,s:s,s:o,s:s,s:s}", "device", o->device, "gpu",
-                     o->gpu, "compile", o->compile, "tf32", o->tf32,
-                     "threads", o->threads, "max_parallel", o->max_parallel, "synthetic",
-                     o->synthetic, "data_root", o->data_root ? o->data_root : "", "silence_s",
-                     json_number(o->silence_s), "save_weights", o->save_weights, "init_weights",
-                     o->init_weights);
+                     o->gpu, "compile", o->compile, "tf32", o->tf32, "threads", o->threads,
+                     "max_parallel", o->max_parallel, "synthetic", o->synthetic, "data_root",
+                     o->data_root ? o->data_root : "", "silence_s", json_number(o->silence_s),
+                     "save_weights", o->save_weights, "init_weights", o->init_weights);
 }
 
 bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **data_root,

@@ -250,8 +250,8 @@ static struct bucket *new_bucket(const struct run *run, struct unit_job *const *
 }
 
 /* --compile on: what it costs is a phase of its own. */
-static bool compile(const struct run *run, struct unit_job *const *members, int n,
-                    struct bucket *b, struct error *err)
+static bool compile(const struct run *run, struct unit_job *const *members, int n, struct bucket *b,
+                    struct error *err)
 {
     const double t0 = clock_now_s();
     const bool ok = bucket_compile(b, err);

@@ -289,7 +289,8 @@ static void test_stop(void **state)
     struct error err = ERROR_INIT;
     hand_plan_init(&h, 16, 8);
     for (int threads = 1; threads <= 3; threads++) {
-        struct backend_device *dev = backend_cpu.open(&(struct backend_options){.threads = threads}, &err);
+        struct backend_device *dev =
+            backend_cpu.open(&(struct backend_options){.threads = threads}, &err);
         struct backend_bucket *b = backend_cpu.bucket_new(dev, &h.plan, 2, &err);
         struct model models[2];
         struct model_run runs[2], *list[2] = {&runs[0], &runs[1]};

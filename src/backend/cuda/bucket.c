@@ -213,9 +213,9 @@ static bool take_memory(struct backend_bucket *b, size_t bytes, struct error *er
            cuda_ok(cudaHostAlloc((void **)&b->host_models, n * sizeof *b->host_models,
                                  cudaHostAllocDefault),
                    "pinning memory", err) &&
-           cuda_ok(cudaHostAlloc((void **)&b->progress, n * sizeof *b->progress,
-                                 cudaHostAllocMapped),
-                   "pinning memory", err);
+           cuda_ok(
+               cudaHostAlloc((void **)&b->progress, n * sizeof *b->progress, cudaHostAllocMapped),
+               "pinning memory", err);
 }
 
 /* One step in which every model is frozen: loads all kernels, so that no epoch waits for that. */

@@ -43,7 +43,7 @@ if(CMAKE_CUDA_COMPILER)
   target_compile_options(fugue_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
       -Wmissing-prototypes -Wvla -ffp-contract=off $<$<BOOL:${FUGUE_DEVELOPER}>:-Werror>>
-    $<$<COMPILE_LANGUAGE:CUDA>:-O3 -lineinfo -Xcompiler=-Wall>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo -Xcompiler=-Wall>)
   target_link_libraries(fugue_cuda PRIVATE Threads::Threads)
   target_link_options(fugue_cuda PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
   install(TARGETS fugue_cuda LIBRARY DESTINATION lib/fugue)

@@ -65,9 +65,9 @@ static bool copy_source(struct cuda_held *h, const struct source *s, struct erro
         if (!from[i])
             continue;
         h->memory[i] = cuda_take(bytes[i], "the data set's samples", err);
-        if (!h->memory[i] || !cuda_ok(cudaMemcpy(h->memory[i], from[i], bytes[i],
-                                                 cudaMemcpyHostToDevice),
-                                      "copying a data set to it", err))
+        if (!h->memory[i] ||
+            !cuda_ok(cudaMemcpy(h->memory[i], from[i], bytes[i], cudaMemcpyHostToDevice),
+                     "copying a data set to it", err))
             return false;
     }
     h->source = (struct cuda_source){.type = s->type,

@@ -39,8 +39,7 @@ void *cuda_take(size_t bytes, const char *what, struct error *err);
 bool cuda_source_hold(struct backend_device *dev, const struct source *source, struct error *err);
 void cuda_source_drop(struct backend_device *dev, const struct source *source);
 /* What a held source is on the device; NULL when nobody holds it. */
-const struct cuda_source *cuda_source_find(struct backend_device *dev,
-                                           const struct source *source);
+const struct cuda_source *cuda_source_find(struct backend_device *dev, const struct source *source);
 
 /* ---- bucket.c ---- */
 
@@ -77,7 +76,7 @@ struct backend_bucket {
     size_t slice_stride, lane_stride, workspace_floats;
     uint32_t *counters;
     struct cuda_model *models;
-    struct cuda_model *host_models;  /* pinned */
+    struct cuda_model *host_models; /* pinned */
     struct cuda_progress *progress; /* pinned, mapped */
     struct cuda_program train, eval;
     struct cuda_list *lists;

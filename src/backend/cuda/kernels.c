@@ -4,12 +4,24 @@
 #include <string.h>
 
 static const struct cuda_kernel *const reference[] = {
-    cuda_gather_kernels,     cuda_activation_kernels, cuda_flatten_kernels,
-    cuda_dropout_kernels,    cuda_max_pool_kernels,   cuda_avg_pool_kernels,
-    cuda_combine_kernels,    cuda_concatenate_kernels, cuda_mean_max_kernels,
-    cuda_batch_norm_kernels, cuda_layer_norm_kernels, cuda_linear_kernels,
-    cuda_conv_kernels,       cuda_embedding_kernels,  cuda_token_kernels,
-    cuda_attention_kernels,  cuda_loss_kernels,       cuda_update_kernels,
+    cuda_gather_kernels,
+    cuda_activation_kernels,
+    cuda_flatten_kernels,
+    cuda_dropout_kernels,
+    cuda_max_pool_kernels,
+    cuda_avg_pool_kernels,
+    cuda_combine_kernels,
+    cuda_concatenate_kernels,
+    cuda_mean_max_kernels,
+    cuda_batch_norm_kernels,
+    cuda_layer_norm_kernels,
+    cuda_linear_kernels,
+    cuda_conv_kernels,
+    cuda_embedding_kernels,
+    cuda_token_kernels,
+    cuda_attention_kernels,
+    cuda_loss_kernels,
+    cuda_update_kernels,
     NULL,
 };
 

@@ -126,9 +126,9 @@ static const struct optim_step *send_rules(struct bucket_run *r, int64_t steps, 
                 r->entries[i].has_pass && s < steps_of(b->plan, &r->entries[i].pass)
                     ? rule_of(b->plan, &r->entries[i].pass, s)
                     : (struct optim_step){0};
-    ok = ok && cuda_ok(cudaMemcpyAsync(room, rules, n * sizeof *rules, cudaMemcpyHostToDevice,
-                                       b->stream),
-                       "sending update rules", err);
+    ok = ok &&
+         cuda_ok(cudaMemcpyAsync(room, rules, n * sizeof *rules, cudaMemcpyHostToDevice, b->stream),
+                 "sending update rules", err);
     free(rules);
     return ok ? room : NULL;
 }
@@ -182,10 +182,9 @@ static bool send_round(struct bucket_run *r, enum pass_kind kind, int64_t steps,
     for (int i = 0; i < r->n; i++)
         if (r->entries[i].has_pass && r->entries[i].pass.n_rows > most)
             most = r->entries[i].pass.n_rows;
-    uint32_t *own = room_for(&b->rows, (size_t)r->n * (size_t)most * sizeof *own,
-                             "orders of samples", err);
-    const struct optim_step *rules =
-        own && kind == PASS_TRAIN ? send_rules(r, steps, err) : NULL;
+    uint32_t *own =
+        room_for(&b->rows, (size_t)r->n * (size_t)most * sizeof *own, "orders of samples", err);
+    const struct optim_step *rules = own && kind == PASS_TRAIN ? send_rules(r, steps, err) : NULL;
     if (!own || (kind == PASS_TRAIN && !rules))
         return false;
     memset(b->host_models, 0, (size_t)b->n_models * sizeof *b->host_models);
@@ -282,12 +281,11 @@ static bool run_round(struct bucket_run *r, enum pass_kind kind, struct error *e
         return false;
     const int64_t launched = launch_steps(r, kind, steps);
     if (!cuda_ok(cudaGetLastError(), "launching a step", err) ||
-        !cuda_ok(cudaMemcpyAsync(b->host_models, b->models,
-                                 (size_t)b->n_models * sizeof *b->models, cudaMemcpyDeviceToHost,
-                                 b->stream),
+        !cuda_ok(cudaMemcpyAsync(b->host_models, b->models, (size_t)b->n_models * sizeof *b->models,
+                                 cudaMemcpyDeviceToHost, b->stream),
                  "reading sums", err) ||
-        !cuda_ok(cudaStreamSynchronize(b->stream),
-                 kind == PASS_TRAIN ? "training" : "evaluating", err))
+        !cuda_ok(cudaStreamSynchronize(b->stream), kind == PASS_TRAIN ? "training" : "evaluating",
+                 err))
         return false;
     report(r, kind, launched, t0, host->clock_now_s());
     return true;
@@ -362,8 +360,8 @@ bool cuda_run(struct backend_device *dev, struct model_run *const *runs, int n,
     const int n_buckets = sort_runs(dev, runs, n, hooks, buckets, entries);
     atomic_store(&dev->stopping, false);
     int started = 0;
-    while (started < n_buckets - 1 && pthread_create(&buckets[started].thread, NULL, bucket_main,
-                                                     &buckets[started]) == 0)
+    while (started < n_buckets - 1 &&
+           pthread_create(&buckets[started].thread, NULL, bucket_main, &buckets[started]) == 0)
         started++;
     for (int i = started; i < n_buckets; i++) /* the caller's thread takes what is left */
         bucket_main(&buckets[i]);
