@@ -2,7 +2,7 @@
  * B[r][n].  What A, B and C are -- a matrix, an image's taps -- is said by a type P:
  *     p.begin(lanes, k, slice)  sets it to model k (and to a group of channels, or a split of r)
  *     p.m, p.n, p.r0, p.r1      sizes; r runs from r0 to r1
- *     p.a(m, r), p.b(r, n)      elements; called within the sizes only
+ *     p.a(m, r), p.b(r, n)      elements; called within the sizes, for r below r1
  *     p.c(m, n, sum)            takes a result
  * A block of 256 threads makes 64 x 64 results, 4 x 4 a thread.  The order of every sum is that of
  * r, so bits do not depend on K.
@@ -14,6 +14,26 @@
 
 #define TILE   64
 #define TILE_R 16
+
+/* What a thread carries from memory into the tiles of one step along r: the addresses are those of
+ * the nearest elements inside, so that all loads can be under way at once; outside counts as 0. */
+template <class P, bool a_by_r, bool b_by_r>
+static __device__ __forceinline__ void fetch(const P &p, int m0, int n0, int r0, float av[4],
+                                             float bv[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int e = i * 256 + threadIdx.x;
+        const int ar = r0 + (a_by_r ? e % TILE_R : e / TILE);
+        const int am = m0 + (a_by_r ? e / TILE_R : e % TILE);
+        const int br = r0 + (b_by_r ? e % TILE_R : e / TILE);
+        const int bn = n0 + (b_by_r ? e / TILE_R : e % TILE);
+        const float a = p.a(min(am, p.m - 1), min(ar, p.r1 - 1));
+        const float b = p.b(min(br, p.r1 - 1), min(bn, p.n - 1));
+        av[i] = am < p.m && ar < p.r1 ? a : 0;
+        bv[i] = bn < p.n && br < p.r1 ? b : 0;
+    }
+}
 
 /* a_by_r: neighbouring threads read A along r (where it lies so in memory), else along m. */
 template <class P, bool a_by_r, bool b_by_r> static __global__ void product(struct lanes l, P p)
@@ -27,27 +47,36 @@ template <class P, bool a_by_r, bool b_by_r> static __global__ void product(stru
     if (m0 >= p.m || n0 >= p.n)
         return;
     const int ty = t / 16 * 4, tx = t % 16 * 4;
-    float sum[4][4] = {};
+    float sum[4][4] = {}, av[4], bv[4];
+    if (p.r0 < p.r1)
+        fetch<P, a_by_r, b_by_r>(p, m0, n0, p.r0, av, bv);
     for (int r0 = p.r0; r0 < p.r1; r0 += TILE_R) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int e = i * 256 + t;
-            const int ar = a_by_r ? e % TILE_R : e / TILE, am = a_by_r ? e / TILE_R : e % TILE;
-            const int br = b_by_r ? e % TILE_R : e / TILE, bn = b_by_r ? e / TILE_R : e % TILE;
-            as[ar][am] = m0 + am < p.m && r0 + ar < p.r1 ? p.a(m0 + am, r0 + ar) : 0;
-            bs[br][bn] = n0 + bn < p.n && r0 + br < p.r1 ? p.b(r0 + br, n0 + bn) : 0;
+            as[a_by_r ? e % TILE_R : e / TILE][a_by_r ? e / TILE_R : e % TILE] = av[i];
+            bs[b_by_r ? e % TILE_R : e / TILE][b_by_r ? e / TILE_R : e % TILE] = bv[i];
         }
         __syncthreads();
+        if (r0 + TILE_R < p.r1)
+            fetch<P, a_by_r, b_by_r>(p, m0, n0, r0 + TILE_R, av, bv);
+        /* A step's sums apart: fewer digits are lost in long sums. */
+        float step[4][4] = {};
 #pragma unroll
         for (int r = 0; r < TILE_R; r++) {
             const float4 a = *(const float4 *)&as[r][ty], b = *(const float4 *)&bs[r][tx];
-            const float av[4] = {a.x, a.y, a.z, a.w}, bv[4] = {b.x, b.y, b.z, b.w};
+            const float am[4] = {a.x, a.y, a.z, a.w}, bn[4] = {b.x, b.y, b.z, b.w};
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    sum[i][j] += av[i] * bv[j];
+                    step[i][j] += am[i] * bn[j];
         }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[i][j] += step[i][j];
         __syncthreads();
     }
 #pragma unroll
