@@ -42,6 +42,8 @@ struct file_lock {
     int fd;
 };
 bool file_lock_take(struct file_lock *lock, const char *path, double wait_s, struct error *err);
+/* One attempt without waiting: false with *busy when another process holds it (no error then). */
+bool file_lock_try(struct file_lock *lock, const char *path, bool *busy, struct error *err);
 void file_unlock(struct file_lock *lock);
 
 #endif
