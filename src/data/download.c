@@ -48,7 +48,7 @@ static const struct download_file cifar10_files[] = {{
                "https://cave.cs.toronto.edu/kriz/cifar-10-binary.tar.gz"},
     .size = 170052171,
     .md5 = "c32a1d4ab5d03f1284b67883e8d87530",
-    .sha256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9dddda3db29a59bca1dd",
+    .sha256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
     .take = "cifar-10-batches-bin",
     .place = "cifar-10-batches-bin",
     .unpacked = MB(200),
@@ -129,7 +129,8 @@ static const struct download_check cal_housing_checks[] = {
 
 static const struct download_file wikitext_files[] = {{
     .name = "wikitext-2-raw-v1.zip",
-    .source = {"https://huggingface.co/datasets/ggml-org/ci/resolve/main/wikitext-2-raw-v1.zip"},
+    .source = {"https://huggingface.co/datasets/ggml-org/ci/resolve/main/wikitext-2-raw-v1.zip",
+               "https://wikitext.smerity.com/wikitext-2-raw-v1.zip"},
     .size = 4721645,
     .sha256 = "ef7edb566e3e2b2d31b29c1fdb0c89a4cc683597484c3dc2517919c615435a11",
     .take = "wikitext-2-raw",
