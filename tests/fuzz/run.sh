@@ -10,11 +10,12 @@ inputs=${1:-200000}
 shift || true
 CC=clang cmake -S . -B build/fuzz -Wno-dev -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFUGUE_TESTS=ON -DFUGUE_FUZZ=ON \
     -DFUGUE_QUIET_BUILD=ON ${FUGUE_FUZZ_CMAKE:-} >/dev/null
+known=$(cmake --build build/fuzz --target help)
 targets=()
 for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c)
     [ $# -eq 0 ] || [[ " $* " == *" ${name#fuzz_} "* ]] || continue
-    cmake --build build/fuzz --target help | grep -qx "... $name" && targets+=("$name")
+    grep -qx "... $name" <<<"$known" && targets+=("$name")
 done
 cmake --build build/fuzz -j "$(nproc)" --target "${targets[@]}" -- -s --no-print-directory
 mkdir -p build/fuzz/found
