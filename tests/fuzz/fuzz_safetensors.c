@@ -26,6 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     float *params = calloc(net->param_floats + 1, sizeof *params);
     float *buffers = calloc(net->buffer_floats + 1, sizeof *buffers);
     (void)weights_import(net, data, size, false, params, buffers, NULL, &err);
+    static const struct weights_published published = {
+        .name = "p", .path = "p", .fresh = {"fc3."}, .alias = {{"fc1.", "fc2."}}};
+    (void)weights_import_published(net, data, size, &published, params, buffers, &err);
     free(params);
     free(buffers);
     return 0;
