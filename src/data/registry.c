@@ -2,6 +2,7 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/download.h"
 #include "data/request.h"
 
 #include <stdlib.h>
@@ -249,11 +250,13 @@ const struct data_layout *data_layout_find(const struct data_def *def, const cha
     }
     if (!lack)
         return NULL;
+    const struct download *known = download_find(def->info.name);
     char *path = path_join(root, lack->path);
     error_set(err, ERROR_DATA,
-              "data set '%s': '%s' is not there; download %s and put it at that path (a .gz beside "
-              "that name is read as it is), or use --data synthetic",
-              def->info.name, path, lack->source);
+              "data set '%s': '%s' is not there; %s%s%sdownload %s and put it at that path (a .gz "
+              "beside that name is read as it is), or use --data synthetic",
+              def->info.name, path, known ? "'fugue prefetch " : "", known ? known->name : "",
+              known ? "' fetches it, or " : "", lack->source);
     free(path);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* needs: src/data/idx.h idx_parse */
+/* needs: src/data/idx.c idx_parse */
 #include "data/idx.h"
 #include "fuzz.h"
 
