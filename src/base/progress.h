@@ -1,6 +1,6 @@
-/* Progress of several tracks (one a job, a bucket or a download): redrawn bars with ETA on a terminal,
- * plain lines (one a track at most every few seconds and at its end) in a log, nothing when quiet.
- * Written to stderr.  Not thread-safe: one thread owns it.
+/* Progress of several tracks (one a job, a bucket or a download): redrawn bars with ETA on a
+ * terminal, plain lines (one a track at most every few seconds and at its end) in a log, nothing
+ * when quiet. Written to stderr.  Not thread-safe: one thread owns it.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H

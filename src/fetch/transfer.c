@@ -29,7 +29,7 @@ struct attempt {
     CURL *easy;
     int fd;
     int64_t have;                    /* length of the part */
-    double last_s;   /* when the last byte came, or the attempt began */
+    double last_s;                   /* when the last byte came, or the attempt began */
     bool body_begun;                 /* the head was judged and taken */
     int64_t range_from, range_total; /* of the reply's Content-Range; -1: none */
     enum transfer_result why;        /* why a callback gave up; TRANSFER_WHOLE: it did not */
