@@ -246,16 +246,16 @@ DOWNLOAD(vgg16, true, "BSD-3-Clause", "ImageNet weights of VGG16, for vgg16_cbam
 static const struct download *const built_in[] = {&cal_housing, &mnist,      &cifar10,  &cifar100,
                                                   &flowers102,  &imagenette, &wikitext, &sst2,
                                                   &xlm_roberta, &vgg16,      NULL};
-static const struct download *const *table = built_in;
+static const struct download *const *present_table = built_in;
 
 const struct download *const *download_table(void)
 {
-    return table;
+    return present_table;
 }
 
-void download_table_use(const struct download *const *other)
+void download_table_use(const struct download *const *table)
 {
-    table = other ? other : built_in;
+    present_table = table ? table : built_in;
 }
 
 /* ---- questions ----
@@ -267,9 +267,9 @@ const struct download *download_find(const char *spec)
     const struct download *found = NULL;
     if (!spec_parse(&s, spec, NULL))
         return NULL;
-    for (int i = 0; !found && table[i]; i++)
-        if (text_equal_nocase(table[i]->name, s.name))
-            found = table[i];
+    for (int i = 0; !found && present_table[i]; i++)
+        if (text_equal_nocase(present_table[i]->name, s.name))
+            found = present_table[i];
     spec_release(&s);
     return found;
 }

@@ -28,10 +28,10 @@ const struct model_info *model_find(const char *name)
     return NULL;
 }
 
-const struct weights_published *model_published(const char *text)
+const struct weights_published *model_published(const char *name)
 {
     struct spec spec;
-    if (!spec_parse(&spec, text, NULL))
+    if (!spec_parse(&spec, name, NULL))
         return NULL;
     const struct model_info *info = json_net_is(spec.name) ? NULL : model_find(spec.name);
     spec_release(&spec);

@@ -31,8 +31,8 @@ extern const struct model_info *const model_table[];
 /* NULL when unknown. */
 const struct model_info *model_find(const char *name);
 
-/* Of the model a spec names; NULL when there are none. */
-const struct weights_published *model_published(const char *spec);
+/* Of a model, arguments allowed; NULL when there are none. */
+const struct weights_published *model_published(const char *name);
 
 /* Checks name and arguments without building: used by validate. */
 bool model_check(const char *spec, struct error *err);
