@@ -7,7 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data + 1;
-    if (size < 2 || !utf8_valid(text, size - 1))
+    if (size < 2 || utf8_valid_len(text, size - 1) != size - 1)
         return 0;
     struct vocabulary *v = vocabulary_make(text, size - 1, 2 + data[0]);
     const int64_t n = words_count(text, size - 1);
