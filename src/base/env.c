@@ -15,11 +15,14 @@ extern char **environ; /* which Darwin has but does not declare */
 #endif
 
 const struct env_var env_vars[ENV_COUNT] = {
-    [ENV_DATA_DIR] = {"FUGUE_DATA_DIR", "folder of the data sets", true},
-    [ENV_RUNS_DIR] = {"FUGUE_RUNS_DIR", "folder of the results", true},
-    [ENV_REGISTRY_DIR] = {"FUGUE_REGISTRY_DIR", "folder of your own experiments.json", true},
-    [ENV_FIGS_DIR] = {"FUGUE_FIGS_DIR", "folder of the figures", true},
-    [ENV_OFFLINE] = {"FUGUE_OFFLINE", "1, true, yes or on forbids downloads", false},
+    [ENV_DATA_DIR] = {"FUGUE_DATA_DIR", "folder of the data sets", ENV_PATH},
+    [ENV_RUNS_DIR] = {"FUGUE_RUNS_DIR", "folder of the results", ENV_PATH},
+    [ENV_REGISTRY_DIR] = {"FUGUE_REGISTRY_DIR", "folder of your own experiments.json", ENV_PATH},
+    [ENV_FIGS_DIR] = {"FUGUE_FIGS_DIR", "folder of the figures", ENV_PATH},
+    [ENV_OFFLINE] = {"FUGUE_OFFLINE", "1, true, yes or on forbids downloads", ENV_SWITCH},
+    [ENV_MIRROR] = {"FUGUE_MIRROR",
+                    "base URLs 'fugue prefetch' asks instead of the publishers', by blanks",
+                    ENV_TEXT},
 };
 
 /* Where the folders are by default: below the source folder in a build tree; else below `base` (the
@@ -174,7 +177,11 @@ static void resolve(enum env_id id)
 {
     char *value = stripped(env_vars[id].name);
     resolved[id].source = value ? "environment" : "default";
-    if (!env_vars[id].is_path) {
+    if (env_vars[id].kind == ENV_TEXT) {
+        resolved[id].value = keep(value ? value : xstrdup(""));
+        return;
+    }
+    if (env_vars[id].kind == ENV_SWITCH) {
         resolved[id].value = value && truthy(value) ? "1" : "0";
         free(value);
         return;

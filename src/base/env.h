@@ -14,17 +14,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum env_id { ENV_DATA_DIR, ENV_RUNS_DIR, ENV_REGISTRY_DIR, ENV_FIGS_DIR, ENV_OFFLINE, ENV_COUNT };
+enum env_id {
+    ENV_DATA_DIR,
+    ENV_RUNS_DIR,
+    ENV_REGISTRY_DIR,
+    ENV_FIGS_DIR,
+    ENV_OFFLINE,
+    ENV_MIRROR,
+    ENV_COUNT
+};
 
 struct env_var {
     const char *name;    /* FUGUE_DATA_DIR */
     const char *meaning; /* one line */
-    bool is_path;
+    enum { ENV_PATH, ENV_SWITCH, ENV_TEXT } kind;
 };
 extern const struct env_var env_vars[ENV_COUNT];
 
 /* Resolved value, in a buffer that lives as long as the process.  For FUGUE_OFFLINE "1" or "0"
- * (truthy: 1, true, yes, on, any case). */
+ * (truthy: 1, true, yes, on, any case); FUGUE_MIRROR as it is, "" when unset. */
 const char *env_value(enum env_id id);
 /* "environment", "build tree" or "default". */
 const char *env_source(enum env_id id);

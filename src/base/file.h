@@ -16,6 +16,14 @@ bool file_read(const char *path, size_t max_bytes, char **out, size_t *len, stru
  * name really read. */
 bool file_read_maybe_gz(const char *path, size_t max_bytes, char **out, size_t *len, char **used,
                         struct error *err);
+/* A whole file mapped read-only: for big ones that several processes read, which share its pages.
+ */
+struct file_map {
+    const void *data; /* NULL when empty */
+    size_t len;
+};
+bool file_map_open(struct file_map *map, const char *path, struct error *err);
+void file_map_close(struct file_map *map);
 bool file_exists(const char *path);
 /* True when `path` or `path`.gz exists. */
 bool file_exists_maybe_gz(const char *path);
@@ -42,6 +50,8 @@ struct file_lock {
     int fd;
 };
 bool file_lock_take(struct file_lock *lock, const char *path, double wait_s, struct error *err);
+/* One attempt without waiting: false with *busy when another process holds it (no error then). */
+bool file_lock_try(struct file_lock *lock, const char *path, bool *busy, struct error *err);
 void file_unlock(struct file_lock *lock);
 
 #endif

@@ -24,28 +24,59 @@ static bool refuse(struct error *err, int errnum, const char *path)
     return error_errno(err, errnum, "cannot lock '%s'", path);
 }
 
+static int open_lock(const char *path, struct error *err)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        error_errno(err, errno, "cannot open the lock file '%s'", path);
+    return fd;
+}
+
+/* True when taken; else *busy, or an error. */
+static bool try_lock(int fd, const char *path, bool *busy, struct error *err)
+{
+    *busy = false;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    *busy = errno == EWOULDBLOCK || errno == EINTR;
+    return *busy ? false : refuse(err, errno, path);
+}
+
+bool file_lock_try(struct file_lock *lock, const char *path, bool *busy, struct error *err)
+{
+    *busy = false;
+    lock->fd = -1;
+    const int fd = open_lock(path, err);
+    if (fd < 0)
+        return false;
+    if (try_lock(fd, path, busy, err))
+        lock->fd = fd;
+    else
+        close(fd);
+    return lock->fd >= 0;
+}
+
 bool file_lock_take(struct file_lock *lock, const char *path, double wait_s, struct error *err)
 {
     lock->fd = -1;
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = open_lock(path, err);
     if (fd < 0)
-        return error_errno(err, errno, "cannot open the lock file '%s'", path);
+        return false;
     const double start = clock_now_s();
     double pause_s = 0.001;
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        const int why = errno;
-        if (why != EWOULDBLOCK && why != EINTR) {
-            close(fd);
-            return refuse(err, why, path);
-        }
+    bool busy;
+    while (!try_lock(fd, path, &busy, err)) {
         const double waited = clock_now_s() - start;
-        if (waited >= wait_s) {
+        if (busy && waited >= wait_s) {
+            error_set(err, ERROR_SYSTEM,
+                      "'%s' is still locked by another fugue process after %.1f s; wait for it to "
+                      "end and try again",
+                      path, waited);
+            busy = false;
+        }
+        if (!busy) {
             close(fd);
-            return error_set(
-                err, ERROR_SYSTEM,
-                "'%s' is still locked by another fugue process after %.1f s; wait for it "
-                "to end and try again",
-                path, waited);
+            return false;
         }
         if (waited > PATIENCE_S)
             log_once(LOG_WARNING,

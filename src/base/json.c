@@ -8,13 +8,38 @@
 
 #define FILE_MAX ((size_t)64 << 20)
 
+static bool is_blank(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!strchr(" \t\r\n", text[i]))
+            return false;
+    return true;
+}
+
+/* jansson passes over NUL bytes between tokens, as if they were blanks. */
+static bool has_nul(const char *text, size_t len, const char *where, struct error *err)
+{
+    const char *nul = len > 0 ? memchr(text, '\0', len) : NULL;
+    int line = 1, column = 1;
+    if (!nul)
+        return false;
+    for (const char *p = text; p < nul; p++) {
+        column = *p == '\n' ? 1 : column + 1;
+        line += *p == '\n';
+    }
+    error_set(err, ERROR_DATA, "%s:%d:%d: a NUL byte, JSON is text", where, line, column);
+    return true;
+}
+
 json_t *json_read_text(const char *text, size_t len, const char *where, struct error *err)
 {
     json_error_t e;
+    if (has_nul(text, len, where, err))
+        return NULL;
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (value)
         return value;
-    if (len == strspn(text, " \t\r\n"))
+    if (is_blank(text, len))
         error_set(err, ERROR_DATA, "%s:1:1: the text is empty, JSON was expected", where);
     else
         error_set(err, ERROR_DATA, "%s:%d:%d: %s", where, e.line > 0 ? e.line : 1,

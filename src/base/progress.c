@@ -226,6 +226,7 @@ void progress_update(struct progress *p, const char *name, const struct progress
     t->note = one_line(s->note);
     t->done = s->done;
     t->total = s->total;
+    t->bytes = s->bytes;
     t->samples_per_s = s->samples_per_s;
     t->loss = s->loss;
     t->finished = s->finished;

@@ -1,6 +1,6 @@
-/* Progress of several tracks (one a job, or one a bucket): redrawn bars with ETA on a terminal,
- * plain lines (one a track at most every few seconds and at its end) in a log, nothing when quiet.
- * Written to stderr.  Not thread-safe: one thread owns it.
+/* Progress of several tracks (one a job, a bucket or a download): redrawn bars with ETA on a
+ * terminal, plain lines (one a track at most every few seconds and at its end) in a log, nothing
+ * when quiet. Written to stderr.  Not thread-safe: one thread owns it.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
@@ -28,6 +28,7 @@ struct progress_state {
     double loss;          /* NaN: unknown */
     bool finished;
     const char *note; /* "failed: ...", may be NULL */
+    bool bytes;       /* done, total and samples_per_s count bytes, not epochs and samples */
 };
 /* A track is made at its first update; name is copied.  ETA comes from what was done since that
  * first update.  Bars are redrawn at most ten times a second, and show the screen's height less two

@@ -31,17 +31,19 @@ static void add_count(struct text *out, double v)
     text_add(out, number);
 }
 
-/* Three digits and a prefix: "850 samples/s", "12.3 k samples/s", "1.20 M samples/s". */
-static void add_rate(struct text *out, double rate)
+/* Three digits and a prefix: "850 samples/s", "12.3 k samples/s", "1.20 M samples/s", "1.20 MB/s".
+ */
+static void add_rate(struct text *out, double rate, const char *unit)
 {
-    static const char *const prefixes[] = {"", "k ", "M ", "G "};
+    static const char *const prefixes[] = {"", "k", "M", "G"};
     size_t i = 0;
     while (rate >= 999.5 && i + 1 < sizeof prefixes / sizeof *prefixes) {
         rate /= 1000;
         i++;
     }
     const int digits = rate >= 99.95 ? 0 : rate >= 9.995 ? 1 : 2;
-    text_addf(out, "  %.*f %ssamples/s", digits, rate, prefixes[i]);
+    const char *between = i > 0 && *unit != 'B' ? " " : "";
+    text_addf(out, "  %.*f %s%s%s/s", digits, rate, prefixes[i], between, unit);
 }
 
 static void add_bar(struct text *out, const struct progress_track *t)
@@ -80,15 +82,16 @@ void progress_track_text(const struct progress_track *t, int name_width, bool wi
         text_add_n(out, " ", 1);
     if (with_bar)
         add_bar(out, t);
+    const double unit = t->bytes ? 1e6 : 1;
     text_add(out, "  ");
-    add_count(out, t->done);
+    add_count(out, t->done / unit);
     if (t->total > 0) {
         text_add(out, "/");
-        add_count(out, t->total);
+        add_count(out, t->total / unit);
     }
-    text_add(out, " epochs");
+    text_add(out, t->bytes ? " MB" : " epochs");
     if (t->samples_per_s > 0)
-        add_rate(out, t->samples_per_s);
+        add_rate(out, t->samples_per_s, t->bytes ? "B" : "samples");
     if (!isnan(t->loss))
         text_addf(out, "  loss %.4g", t->loss);
     add_end(out, t);

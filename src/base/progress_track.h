@@ -10,6 +10,7 @@
 struct progress_track {
     char *name; /* owned */
     char *note; /* owned, may be NULL */
+    bool bytes;
     double done, total, samples_per_s, loss;
     bool finished;
     double start_s, start_done; /* first update: what ETA and duration count from */
@@ -18,7 +19,8 @@ struct progress_track {
 };
 
 /* Adds "name  [####------]  3.2/10 epochs  12.3 k samples/s  loss 0.1234  ETA 12 s" to *out, the
- * name padded to name_width, without a newline; with_bar false leaves the bar out.  A finished
+ * name padded to name_width, without a newline; of bytes "1.2/170.1 MB  3.4 MB/s".  with_bar false
+ * leaves the bar out.  A finished
  * track ends with "done in 12 s" instead of ETA; a note stands in place of either. */
 void progress_track_text(const struct progress_track *t, int name_width, bool with_bar,
                          struct text *out);

@@ -191,9 +191,9 @@ static void put_training(json_t *row, const struct job_result *result)
 
 /* Columns of the group's row that say what all its jobs have in common, or nothing. */
 static const char *const common_columns[] = {
-    "dataset",    "model",    "precision",     "variant",   "data_source",
-    "val_source", "task",     "score_name",    "optimizer", "optimizer_args",
-    "plan_hash",  "schedule", "clip_grad_norm"};
+    "dataset",    "model",    "precision",      "variant",   "data_source",
+    "val_source", "task",     "score_name",     "optimizer", "optimizer_args",
+    "plan_hash",  "schedule", "clip_grad_norm", "pretrained"};
 #define N_COMMON ((int)(sizeof common_columns / sizeof *common_columns))
 
 /* A job that did not get as far as a value does not differ in it. */
@@ -261,6 +261,8 @@ json_t *record_job(struct record *r, int job, const struct job_result *result)
     put_int(row, "seed", (int64_t)j->seed);
     put_identity(row, r, result->status, result->cause);
     put_net(row, j);
+    const struct weights_published *published = job_pretrained(j, &r->spec->options);
+    put_text(row, "pretrained", published ? published->name : "none");
     put_split(row, j);
     put_layout(row, r, result->threads > 0 ? result->threads : r->layout.threads_per_unit);
     put_environment(row, &r->env);

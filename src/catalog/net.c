@@ -485,8 +485,8 @@ bool net_from_json(struct net_def *net, const json_t *def, const char *model_key
         *fault = NULL;
     }
     if (!net->task) {
-        const struct data_info *data = data_find(net->dataset);
-        net->task = xstrdup(data && data->task ? data->task : "classification");
+        const char *task = data_task(net->dataset);
+        net->task = xstrdup(task ? task : "classification");
     }
     return net_check_options(net, err);
 }

@@ -77,16 +77,10 @@ static bool set_train_size(struct experiment *e, const char *value, struct error
 /* ---- keys of a network ------------------------------------------------------------------------
  */
 
-static const char *own_task(const char *dataset)
-{
-    const struct data_info *info = data_find(dataset);
-    return info ? info->task : NULL;
-}
-
 /* A task that was the data set's own follows the data set. */
 static void follow_task(struct net_def *net, const char *old_task)
 {
-    const char *task = own_task(net->dataset);
+    const char *task = data_task(net->dataset);
     if (!task || !old_task || strcmp(net->task, old_task) != 0)
         return;
     free(net->task);
@@ -97,7 +91,7 @@ static bool set_net(struct net_def *net, const char *key, const json_t *value, s
 {
     if (strcmp(key, "optimizer") == 0)
         return net_change_optimizer(net, json_string_value(value), true, err);
-    const char *old_task = strcmp(key, "dataset") == 0 ? own_task(net->dataset) : NULL;
+    const char *old_task = strcmp(key, "dataset") == 0 ? data_task(net->dataset) : NULL;
     if (!net_set(net, key, value, err))
         return false;
     if (strcmp(key, "dataset") == 0)

@@ -34,5 +34,6 @@ static const struct command command_worker = {.name = "__worker",
                                               .run = run_worker};
 
 const struct command *const command_table[] = {
-    &command_run,    &command_list, &command_validate, &command_env,
-    &command_doctor, &command_cell, &command_worker,   NULL};
+    &command_run,      &command_list,   &command_validate,
+    &command_prefetch, &command_env,    &command_doctor,
+    &command_cell,     &command_worker, NULL};

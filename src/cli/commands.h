@@ -7,6 +7,7 @@
 extern const struct command command_run;
 extern const struct command command_list;
 extern const struct command command_validate;
+extern const struct command command_prefetch;
 extern const struct command command_env;
 extern const struct command command_doctor;
 

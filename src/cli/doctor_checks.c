@@ -180,7 +180,7 @@ static void look_datasets(struct finding *f)
     for (int i = 0; data_table[i]; i++) {
         struct error err = ERROR_INIT;
         const char *name = data_table[i]->name;
-        if (!data_table[i]->built)
+        if (!data_table[i]->built || data_table[i]->path)
             continue;
         if (data_present(name, env_value(ENV_DATA_DIR), &err)) {
             text_addf(&f->found, "%s%s", f->found.len ? ", " : "", name);

@@ -6,6 +6,7 @@
 
 static const char *const workload_choices[] = {"ensemble", "cv", "multi_model", "hpo", NULL};
 static const char *const data_choices[] = {"real", "synthetic", NULL};
+static const char *const pretrained_choices[] = {"auto", "off", "require", NULL};
 static const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
 static const char *const compile_choices[] = {"off", "on", NULL};
 
@@ -90,6 +91,12 @@ const struct option run_options[] = {
      "a .safetensors file every network starts from, with torchvision's and Hugging Face's names; "
      "tensors it lacks are drawn from the seed; rows carry it in `overrides`",
      "How to run", 0, 0, NULL},
+    {"--pretrained", OPTION_CHOICE, "WHEN", "auto",
+     "published weights for models that have some (xlm_roberta, vgg16_cbam), their last layers "
+     "drawn from the seed: auto where 'fugue prefetch' has brought them, require them, or off; "
+     "rows "
+     "carry it in `pretrained`",
+     "How to run", 0, 0, pretrained_choices},
     {"--no-save-results", OPTION_SWITCH, NULL, NULL, "write no file: no rows, no journal",
      "How to run", 0, 0, NULL},
 

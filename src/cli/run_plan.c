@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "catalog/registry.h"
+#include "cli/run_pretrained.h"
 #include "data/dataset.h"
 
 #include <stdio.h>
@@ -519,7 +520,7 @@ static bool make_cells(const struct option_value *values, struct run_plan *plan,
         for (int j = 0; ok && j < n_executors; j++) {
             struct cell_spec *cell = &plan->cells[plan->n++];
             fill_cell(cell, values, &plan->device, experiments[i], executors[j]);
-            ok = check_cell(cell, &why);
+            ok = check_cell(cell, &why) && run_pretrained_settle(values, cell, &why);
         }
         if (ok)
             continue;
@@ -544,6 +545,7 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
         return false;
     bool ok = check_useful(values, experiments, n, executors, n_executors, err) &&
               check_weights(values, n_executors, err) && run_device(values, &plan->device, err) &&
+              run_pretrained_useful(values, experiments, n, err) &&
               make_cells(values, plan, experiments, n, executors, n_executors, err);
     if (ok && given(values, "--save-weights"))
         ok = file_make_dirs(run_value(values, "--save-weights")->text, err) ||

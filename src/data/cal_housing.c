@@ -204,15 +204,15 @@ static bool fill_part(const struct data_def *def, const struct cal_housing *h,
     return true;
 }
 
-bool cal_housing_load(const struct data_def *def, const char *root, struct dataset *d,
+bool cal_housing_load(const struct data_args *args, const char *root, struct dataset *d,
                       struct error *err)
 {
-    char *path = path_join(root, def->file[0].path), *text = NULL, *used = NULL;
+    char *path = path_join(root, args->def->layouts[0].file[0].path), *text = NULL, *used = NULL;
     size_t len = 0;
     struct cal_housing h = {0};
     const bool ok = file_read_maybe_gz(path, MAX_BYTES, &text, &len, &used, err) &&
                     cal_housing_parse(text, len, used, &h, err) &&
-                    fill_part(def, &h, &d->train, err);
+                    fill_part(args->def, &h, &d->train, err);
     if (ok)
         d->test = d->train;
     cal_housing_release(&h);

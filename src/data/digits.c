@@ -8,8 +8,10 @@ static bool is_test(int i)
     return i % 5 == 4;
 }
 
-bool digits_load(const struct data_def *def, const char *root, struct dataset *d, struct error *err)
+bool digits_load(const struct data_args *args, const char *root, struct dataset *d,
+                 struct error *err)
 {
+    const struct data_def *def = args->def;
     (void)root;
     struct data_part *const part[2] = {&d->train, &d->test};
     uint8_t *x[2];

@@ -29,11 +29,14 @@ static bool load_part(const struct data_def *def, const char *images_path, const
     return true;
 }
 
-bool mnist_load(const struct data_def *def, const char *root, struct dataset *d, struct error *err)
+bool mnist_load(const struct data_args *args, const char *root, struct dataset *d,
+                struct error *err)
 {
+    const struct data_def *def = args->def;
+    const struct data_layout *layout = &def->layouts[0];
     char *path[4];
     for (int i = 0; i < 4; i++)
-        path[i] = path_join(root, def->file[i].path);
+        path[i] = path_join(root, layout->file[i].path);
     const bool ok = load_part(def, path[0], path[1], def->info.n_train, &d->train, err) &&
                     load_part(def, path[2], path[3], def->info.n_test, &d->test, err);
     for (int i = 0; i < 4; i++)

@@ -150,6 +150,9 @@ bool bucket_weights_export(const struct bucket *b, int model, void **data, size_
                            struct error *err);
 bool bucket_weights_import(struct bucket *b, int model, const void *data, size_t len, bool strict,
                            struct weights_report *report, struct error *err);
+/* The same of weights_import_published. */
+bool bucket_weights_import_published(struct bucket *b, int model, const void *data, size_t len,
+                                     const struct weights_published *published, struct error *err);
 /* Trains only up to this epoch at the next engine_run (then no evaluation and no result event, even
  * when it is the last epoch); 0: to the end.  Holds for that one run. */
 void bucket_set_pause(struct bucket *b, int model, int32_t after_epoch);

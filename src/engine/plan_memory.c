@@ -58,11 +58,12 @@ static void find_live_ranges(struct plan_program *prog)
 enum sharing { SHARE_NEVER, SHARE_EXACTLY, SHARE_FREELY };
 
 struct placing {
-    const struct plan *plan;
     struct plan_program *prog;
-    int32_t *stage_of;      /* by step */
-    int32_t *order;         /* buffers, largest first; those placed come first */
-    int32_t n_placed;       /* the first of order[] */
+    int32_t *stage_of; /* by step */
+    int32_t *order;    /* buffers, largest first */
+    int32_t *placed;   /* those that have an offset, in order of it: so blockers need no sort */
+    int32_t n_placed;  /* the first of order[] */
+    size_t *size;      /* by buffer: plan_buffer_size */
     struct blocker *blocks; /* room for one a buffer */
 };
 
@@ -89,27 +90,29 @@ static enum sharing may_share(const struct placing *p, const struct plan_buffer 
     return same_rows ? SHARE_EXACTLY : SHARE_NEVER;
 }
 
-static int by_begin(const void *x, const void *y)
-{
-    const struct blocker *a = x, *b = y;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
 /* All blockers of b, in order of where they begin. */
 static int32_t find_blockers(const struct placing *p, const struct plan_buffer *b)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < p->n_placed; i++) {
-        const struct plan_buffer *o = &p->prog->buffers[p->order[i]];
+        const struct plan_buffer *o = &p->prog->buffers[p->placed[i]];
         const enum sharing sharing = may_share(p, b, o);
         if (sharing == SHARE_FREELY)
             continue;
         p->blocks[n++] = (struct blocker){.begin = o->offset,
-                                          .end = o->offset + plan_buffer_size(p->plan, o),
+                                          .end = o->offset + p->size[p->placed[i]],
                                           .exactly = sharing == SHARE_EXACTLY};
     }
-    qsort(p->blocks, (size_t)n, sizeof *p->blocks, by_begin);
     return n;
+}
+
+static void add_placed(struct placing *p, int32_t buffer)
+{
+    const struct plan_buffer *const buffers = p->prog->buffers;
+    int32_t at = p->n_placed++;
+    for (; at > 0 && buffers[p->placed[at - 1]].offset > buffers[buffer].offset; at--)
+        p->placed[at] = p->placed[at - 1];
+    p->placed[at] = buffer;
 }
 
 static bool fits(const struct placing *p, int32_t n, size_t offset, size_t size)
@@ -137,14 +140,9 @@ static size_t lowest_fit(const struct placing *p, int32_t n, size_t size)
 static void sort_by_size(struct placing *p)
 {
     for (int32_t i = 0; i < p->prog->n_buffers; i++) {
-        const size_t size = plan_buffer_size(p->plan, &p->prog->buffers[i]);
         int32_t at = i;
-        for (; at > 0; at--) {
-            const struct plan_buffer *before = &p->prog->buffers[p->order[at - 1]];
-            if (plan_buffer_size(p->plan, before) >= size)
-                break;
+        for (; at > 0 && p->size[p->order[at - 1]] < p->size[i]; at--)
             p->order[at] = p->order[at - 1];
-        }
         p->order[at] = i;
     }
 }
@@ -152,23 +150,30 @@ static void sort_by_size(struct placing *p)
 void plan_place_buffers(const struct plan *plan, struct plan_program *prog)
 {
     find_live_ranges(prog);
-    struct placing p = {.plan = plan, .prog = prog};
+    struct placing p = {.prog = prog};
     p.order = xcalloc((size_t)prog->n_buffers, sizeof *p.order);
+    p.placed = xcalloc((size_t)prog->n_buffers, sizeof *p.placed);
+    p.size = xcalloc((size_t)prog->n_buffers, sizeof *p.size);
     p.blocks = xcalloc((size_t)prog->n_buffers, sizeof *p.blocks);
     p.stage_of = xcalloc((size_t)prog->n_steps, sizeof *p.stage_of);
     for (int32_t i = 0; i < prog->n_stages; i++)
         for (int32_t j = 0; j < prog->stages[i].n_steps; j++)
             p.stage_of[prog->stages[i].first_step + j] = i;
+    for (int32_t i = 0; i < prog->n_buffers; i++)
+        p.size[i] = plan_buffer_size(plan, &prog->buffers[i]);
     sort_by_size(&p);
     prog->lane_floats = 0;
-    for (; p.n_placed < prog->n_buffers; p.n_placed++) {
-        struct plan_buffer *b = &prog->buffers[p.order[p.n_placed]];
-        const size_t size = plan_buffer_size(plan, b);
+    for (int32_t i = 0; i < prog->n_buffers; i++) {
+        struct plan_buffer *b = &prog->buffers[p.order[i]];
+        const size_t size = p.size[p.order[i]];
         b->offset = lowest_fit(&p, find_blockers(&p, b), size);
         if (b->offset + size > prog->lane_floats)
             prog->lane_floats = b->offset + size;
+        add_placed(&p, p.order[i]);
     }
     free(p.stage_of);
+    free(p.size);
+    free(p.placed);
     free(p.blocks);
     free(p.order);
 }

@@ -66,6 +66,9 @@ struct exec_options {
     /* "" none.  Folder that gets <job_id>.safetensors of each job that ends ok (it exists); file
      * every network takes its initial weights from, what fits of it. */
     char save_weights[EXEC_MAX_PATH], init_weights[EXEC_MAX_PATH];
+    /* Names of the published weights (nn/weights.h) whose models start from them, joined by commas;
+     * "" none.  Settled before the cell starts, so that its key can say it. */
+    char pretrained[64];
 };
 
 /* How the engine is to be opened for a unit with so many threads. */
@@ -131,6 +134,13 @@ struct executor_info {
 extern const struct executor_info *const executor_table[];
 const struct executor_info *executor_find(const char *slug);
 const char *executor_planned(const char *slug);
+
+/* The published weights a job starts from under these options; NULL: none. */
+const struct weights_published *job_pretrained(const struct job *job,
+                                               const struct exec_options *options);
+/* Would they fit?  Reads the head of their file and builds the network, trains nothing. */
+bool job_pretrained_fit(const struct job *job, const struct exec_options *options,
+                        const struct weights_published *published, struct error *err);
 
 /* The train_spec of a job (borrows its job_id). */
 struct train_spec job_train_spec(const struct job *job);

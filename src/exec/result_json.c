@@ -258,11 +258,12 @@ bool job_result_from_json(const json_t *msg, struct job_result *out, struct erro
 
 json_t *exec_options_to_json(const struct exec_options *o)
 {
-    return json_pack("{s:s,s:i,s:b,s:b,s:i,s:i,s:b,s:s,s:o,s:s,s:s}", "device", o->device, "gpu",
-                     o->gpu, "compile", o->compile, "tf32", o->tf32, "threads", o->threads,
+    return json_pack("{s:s,s:i,s:b,s:b,s:i,s:i,s:b,s:s,s:o,s:s,s:s,s:s}", "device", o->device,
+                     "gpu", o->gpu, "compile", o->compile, "tf32", o->tf32, "threads", o->threads,
                      "max_parallel", o->max_parallel, "synthetic", o->synthetic, "data_root",
                      o->data_root ? o->data_root : "", "silence_s", json_number(o->silence_s),
-                     "save_weights", o->save_weights, "init_weights", o->init_weights);
+                     "save_weights", o->save_weights, "init_weights", o->init_weights, "pretrained",
+                     o->pretrained);
 }
 
 bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **data_root,
@@ -281,7 +282,8 @@ bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **
         !json_get_string(msg, "data_root", where, &root, err) ||
         !get_text(msg, "device", out->device, sizeof out->device, err) ||
         !get_text(msg, "save_weights", out->save_weights, sizeof out->save_weights, err) ||
-        !get_text(msg, "init_weights", out->init_weights, sizeof out->init_weights, err))
+        !get_text(msg, "init_weights", out->init_weights, sizeof out->init_weights, err) ||
+        !get_text(msg, "pretrained", out->pretrained, sizeof out->pretrained, err))
         return false;
     if (gpu < 0 || gpu > INT32_MAX || threads < 0 || threads > INT32_MAX || max_parallel < 0 ||
         max_parallel > INT32_MAX)

@@ -223,6 +223,24 @@ static void save_weights(const struct run *run, const struct bucket *b, int mode
     free(path);
 }
 
+/* Published weights, where the jobs of the bucket start from them. */
+static bool pretrained_weights(const struct exec_unit *u, const struct job *job, struct bucket *b,
+                               struct error *err)
+{
+    const struct weights_published *published = job_pretrained(job, u->options);
+    struct file_map file;
+    if (!published)
+        return true;
+    char *path = path_join(u->options->data_root, published->path);
+    bool ok = file_map_open(&file, path, err);
+    for (int k = 0; ok && k < bucket_size(b); k++)
+        ok = bucket_weights_import_published(b, k, file.data, file.len, published, err) ||
+             error_prefix(err, "%s", path);
+    file_map_close(&file);
+    free(path);
+    return ok;
+}
+
 static struct bucket *new_bucket(const struct run *run, struct unit_job *const *members, int n,
                                  struct error *err)
 {
@@ -243,7 +261,7 @@ static struct bucket *new_bucket(const struct run *run, struct unit_job *const *
     };
     struct bucket *b = bucket_new(run->unit->engine, &spec, err);
     free(models);
-    if (!b || init_weights(run->unit, b, err))
+    if (!b || (pretrained_weights(run->unit, first, b, err) && init_weights(run->unit, b, err)))
         return b;
     bucket_free(b);
     return NULL;

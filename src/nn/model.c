@@ -28,6 +28,16 @@ const struct model_info *model_find(const char *name)
     return NULL;
 }
 
+const struct weights_published *model_published(const char *name)
+{
+    struct spec spec;
+    if (!spec_parse(&spec, name, NULL))
+        return NULL;
+    const struct model_info *info = json_net_is(spec.name) ? NULL : model_find(spec.name);
+    spec_release(&spec);
+    return info ? info->published : NULL;
+}
+
 static void unknown_model(const char *name, struct error *err)
 {
     const char *names[N_MODELS];

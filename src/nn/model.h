@@ -5,6 +5,7 @@
 
 #include "base/spec.h"
 #include "nn/graph.h"
+#include "nn/weights.h"
 
 struct model_arg {
     const char *name;
@@ -20,6 +21,7 @@ struct model_info {
     bool tokens;         /* a sample is a vector of int32 token ids (input_rank 1) */
     struct model_arg args[MODEL_MAX_ARGS];
     int n_args;
+    const struct weights_published *published; /* NULL: nobody's weights are known for it */
     /* Builds the body on input node x; values[i] belongs to args[i].  Returns the logits' node. */
     int (*build)(struct graph *g, int x, int n_outputs, const int64_t *values);
 };
@@ -28,6 +30,9 @@ struct model_info {
 extern const struct model_info *const model_table[];
 /* NULL when unknown. */
 const struct model_info *model_find(const char *name);
+
+/* Of a model, arguments allowed; NULL when there are none. */
+const struct weights_published *model_published(const char *name);
 
 /* Checks name and arguments without building: used by validate. */
 bool model_check(const char *spec, struct error *err);

@@ -120,6 +120,13 @@ static const struct type *find_type(const char *dtype)
     return NULL;
 }
 
+/* The same values under another shape. */
+static bool same_count(const struct param *p, const struct safetensor *t)
+{
+    const struct type *type = find_type(t->dtype);
+    return type && t->size / type->size == p->count;
+}
+
 static bool fits(const struct param *p, const struct safetensor *t)
 {
     if (t->rank != p->rank || !find_type(t->dtype))
@@ -236,6 +243,84 @@ bool weights_import(const struct graph *g, const void *data, size_t len, bool st
             load(&matches[i]);
     free(matches);
     weights_report_release(&own);
+    safetensors_release(&st);
+    return ok;
+}
+
+/* ---- published weights ------------------------------------------------------------------------
+ */
+
+static bool starts_with(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_fresh(const struct weights_published *published, const char *name)
+{
+    for (int i = 0; i < WEIGHTS_MAX_NAMES && published->fresh[i]; i++)
+        if (starts_with(name, published->fresh[i]))
+            return true;
+    return false;
+}
+
+/* Under our name, or under the publisher's. */
+static const struct safetensor *find_published(const struct safetensors *st,
+                                               const struct weights_published *published,
+                                               const struct param *p)
+{
+    const struct safetensor *t = safetensors_find(st, p->name);
+    if (t && fits(p, t))
+        return t;
+    for (int i = 0; i < WEIGHTS_MAX_NAMES && published->alias[i].ours; i++) {
+        if (!starts_with(p->name, published->alias[i].ours))
+            continue;
+        char name[160];
+        snprintf(name, sizeof name, "%s%s", published->alias[i].theirs,
+                 p->name + strlen(published->alias[i].ours));
+        const struct safetensor *other = safetensors_find(st, name);
+        if (other && same_count(p, other))
+            return other;
+    }
+    return NULL;
+}
+
+static void match_published(struct match *m, const struct safetensors *st,
+                            const struct weights_published *published, const struct param *p,
+                            float *block, struct weights_report *report)
+{
+    *m = (struct match){.param = p, .to = block ? block + p->offset : NULL};
+    if (is_fresh(published, p->name))
+        return;
+    m->from = find_published(st, published, p);
+    if (m->from)
+        report->n_loaded++;
+    else
+        text_list_add(safetensors_find(st, p->name) ? &report->different : &report->missing,
+                      p->name);
+}
+
+bool weights_import_published(const struct graph *g, const void *data, size_t len,
+                              const struct weights_published *published, float *params,
+                              float *buffers, struct error *err)
+{
+    struct safetensors st;
+    struct weights_report report;
+    if (!safetensors_parse(&st, data, len, err))
+        return false;
+    weights_report_init(&report);
+    const int32_t n = g->n_params + g->n_buffers;
+    struct match *matches = xcalloc((size_t)n + 1, sizeof *matches);
+    for (int32_t i = 0; i < g->n_params; i++)
+        match_published(&matches[i], &st, published, &g->params[i], params, &report);
+    for (int32_t i = 0; i < g->n_buffers; i++)
+        match_published(&matches[g->n_params + i], &st, published, &g->buffers[i], buffers,
+                        &report);
+    const bool ok = check_report(&report, true, err);
+    for (int32_t i = 0; ok && params && i < n; i++)
+        if (matches[i].from)
+            load(&matches[i]);
+    free(matches);
+    weights_report_release(&report);
     safetensors_release(&st);
     return ok;
 }

@@ -31,6 +31,27 @@ struct weights_report {
 void weights_report_init(struct weights_report *r);
 void weights_report_release(struct weights_report *r);
 
+/* Weights that somebody publishes for the body of a model: declared in the model's own file. */
+#define WEIGHTS_MAX_NAMES 4
+struct weights_published {
+    const char *name; /* "xlm_roberta": what rows say, and what `fugue prefetch` takes */
+    const char *path; /* of the safetensors file below the data root */
+    /* Tensors whose names start so are not taken: a head of another task, what the publisher does
+     * not have.  They keep what the seed gave them. */
+    const char *fresh[WEIGHTS_MAX_NAMES];
+    /* Layers under another name, with as many values in the same order (timm's VGG16 has its first
+     * classifier layers as convolutions). */
+    struct {
+        const char *ours, *theirs;
+    } alias[WEIGHTS_MAX_NAMES];
+};
+
+/* Takes published weights: every tensor that is not fresh must be there, with its size; what the
+ * file has beside is left.  params NULL: only sees whether they fit. */
+bool weights_import_published(const struct graph *g, const void *data, size_t len,
+                              const struct weights_published *published, float *params,
+                              float *buffers, struct error *err);
+
 /* Takes the tensors of the network from a file (F32, F64, F16 or BF16) into the blocks, which
  * already hold a model.  strict: every tensor must be there, in its shape, and none beside them
  * (num_batches_tracked aside); else what fits is taken, as for a published body under a new head,

@@ -64,6 +64,12 @@
             blank_                                                                                 \
     }
 
+#define COLUMNS_PRETRAINED(blank_)                                                                 \
+    {                                                                                              \
+        "pretrained", COLUMN_TEXT, "",                                                             \
+            "published weights the network started from: xlm_roberta, vgg16, none", blank_         \
+    }
+
 #define COLUMNS_LAYOUT                                                                             \
     {"threads", COLUMN_INT, "", "threads of the whole cell", NEVER},                               \
         {"threads_per_unit", COLUMN_INT, "", "threads given to one unit (job, process, bucket)",   \
@@ -161,6 +167,7 @@ static const struct column individual[] = {
     COLUMNS_SCHEDULE(NEVER),
     {"perplexity", COLUMN_REAL, "", "exp(final_val_loss)",
      "another task than language_modeling, or " NOT_READY},
+    COLUMNS_PRETRAINED(NEVER),
 };
 
 static const struct column groups[] = {
@@ -238,6 +245,7 @@ static const struct column groups[] = {
     COLUMNS_SCHEDULE(DIFFER),
     {"perplexity", COLUMN_REAL, "", "mean of the jobs' perplexity",
      "another task than language_modeling, or no job was evaluated"},
+    COLUMNS_PRETRAINED(DIFFER),
 };
 
 static const struct column history[] = {

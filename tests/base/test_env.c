@@ -33,11 +33,11 @@ static void test_names(void **state)
 {
     (void)state;
     static const char *const names[] = {"FUGUE_DATA_DIR", "FUGUE_RUNS_DIR", "FUGUE_REGISTRY_DIR",
-                                        "FUGUE_FIGS_DIR", "FUGUE_OFFLINE"};
+                                        "FUGUE_FIGS_DIR", "FUGUE_OFFLINE",  "FUGUE_MIRROR"};
     for (int i = 0; i < ENV_COUNT; i++) {
         assert_string_equal(env_vars[i].name, names[i]);
         assert_true(strlen(env_vars[i].meaning) > 5);
-        assert_int_equal(env_vars[i].is_path, i != ENV_OFFLINE);
+        assert_int_equal(env_vars[i].kind == ENV_PATH, i < ENV_OFFLINE);
     }
 }
 

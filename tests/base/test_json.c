@@ -314,9 +314,26 @@ static void test_locate_in_broken_texts(void **state)
         assert_false(json_locate(broken[i], "k", NULL, &line, &column));
 }
 
+/* jansson alone would read these. */
+static void test_nul_bytes_are_refused(void **state)
+{
+    (void)state;
+    static const char after[] = "{\"a\": 1,\n\0\"b\": 2}", last[] = "{}\0";
+    struct error err = ERROR_INIT;
+    assert_null(json_read_text(after, sizeof after - 1, "f.json", &err));
+    assert_non_null(strstr(err.text, "f.json:2:1: a NUL byte"));
+    assert_null(json_read_text(last, sizeof last - 1, "f.json", &err));
+    assert_non_null(strstr(err.text, "f.json:1:3: "));
+    /* Blanks up to the end of what is not a string. */
+    const char blanks[3] = {' ', '\n', '\t'};
+    assert_null(json_read_text(blanks, sizeof blanks, "f.json", &err));
+    assert_non_null(strstr(err.text, "is empty"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nul_bytes_are_refused),
         cmocka_unit_test(test_errors_name_line_and_column),
         cmocka_unit_test(test_absurd_depth_is_refused),
         cmocka_unit_test_setup_teardown(test_read_file, folder_setup, folder_teardown),

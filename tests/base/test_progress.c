@@ -52,13 +52,13 @@ static void stop(void)
 
 static void update(const char *name, double done, double total, double rate, double loss)
 {
-    const struct progress_state s = {done, total, rate, loss, false, NULL};
+    const struct progress_state s = {done, total, rate, loss, false, NULL, false};
     progress_update(screen.progress, name, &s);
 }
 
 static void finish(const char *name, double done, double total, const char *note)
 {
-    const struct progress_state s = {done, total, 0, NAN, true, note};
+    const struct progress_state s = {done, total, 0, NAN, true, note, false};
     progress_update(screen.progress, name, &s);
 }
 
@@ -104,6 +104,27 @@ static void test_one_bar(void **state)
     expect("\033[1A\rname  [##########]  10/10 epochs  done in 20 s\033[K\n");
     progress_clear(screen.progress);
     expect("\033[1A\r\033[J");
+    stop();
+}
+
+static void download(double done, double rate, bool finished)
+{
+    const struct progress_state s = {done, 170052171, rate, NAN, finished, NULL, true};
+    progress_update(screen.progress, "set", &s);
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    start(PROGRESS_BARS);
+    download(0, 0, false);
+    expect("set  [----------]  0/170.1 MB\033[K\n");
+    now_s += 10;
+    download(34e6, 3.4e6, false);
+    expect("\033[1A\rset  [#---------]  34/170.1 MB  3.40 MB/s  ETA 40 s\033[K\n");
+    now_s += 40;
+    download(170052171, 950, true);
+    expect("\033[1A\rset  [##########]  170.1/170.1 MB  950 B/s  done in 50 s\033[K\n");
     stop();
 }
 
@@ -294,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_one_bar),
         cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_redrawn_ten_times_a_second_at_most),
         cmocka_unit_test(test_lines_between_bars),
         cmocka_unit_test(test_many_tracks),

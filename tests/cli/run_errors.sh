@@ -206,7 +206,7 @@ done
 missing() {
     expect 1 run "${@:2}"
     empty_stdout
-    in_stderr "fugue run: error: data set '$1': " "$work/data/" "is not there; download https://" "--data synthetic"
+    in_stderr "fugue run: error: data set '$1': " "$work/data/" "is not there; 'fugue prefetch $1' fetches it, or download https://" "--data synthetic"
     [ ! -e "$work/runs" ] || fail "$last: something was written"
 }
 export FUGUE_DATA_DIR=$work/data

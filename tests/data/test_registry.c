@@ -21,6 +21,10 @@ static void test_table(void **state)
         {"imagenette", 224, 224, 3, 10, 9469, 3925, false, true},
         {"wikitext", 128, 1, 1, 6500, 16030, 1884, false, true},
         {"sst2", 128, 1, 1, 2, 67349, 872, false, true},
+        {"folder", 0, 0, 0, 0, 0, 0, false, false},
+        {"csv", 0, 0, 0, 0, 0, 0, false, false},
+        {"npz", 0, 0, 0, 0, 0, 0, false, false},
+        {"idx", 0, 0, 0, 0, 0, 0, false, false},
     };
     size_t n = 0;
     for (; data_table[n]; n++) {
@@ -49,7 +53,11 @@ static void test_find(void **state)
     assert_ptr_equal(data_find("wikitext?train=valid"), data_find("wikitext"));
     assert_null(data_find("mnis"));
     assert_null(data_find(""));
-    assert_null(data_find("folder:/data"));
+    assert_ptr_equal(data_find("Folder:/data"), data_find("folder:x?transform=none"));
+    assert_string_equal(data_find("csv:a:b.csv")->name, "csv");
+    assert_null(data_find("folder"));
+    assert_null(data_find("mnist:x"));
+    assert_null(data_find("cs:x"));
 }
 
 static void test_check(void **state)
@@ -80,8 +88,14 @@ static void test_check(void **state)
         {"sst2?n_test=x", true, "n_test"},
         {"cifar10?seq=16", true, "'seq'"},
         {"cal_housing?n_test=16", true, "'n_test'"},
-        {"folder:/tmp/x?transform=none", false, "does not read data sets of your own"},
-        {"csv:/tmp/x.csv", true, "does not read data sets of your own"},
+        {"folder:/tmp/x", false, "cannot read its files yet"},
+        {"folder:", false, "no path behind the colon; write folder:FOLDER"},
+        {"csv:/tmp/x.csv", true, "not for files of your own"},
+        {"csv", false,
+         "unknown data set 'csv'; for a table of your own, comma-separated write csv:FILE"},
+        {"a/b.csv", false, "write csv:a/b.csv"},
+        {"cvs:x.csv", false, "unknown data set 'cvs:x.csv' (did you mean 'csv'?)"},
+        {"elsewhere", false, "sst2, folder:FOLDER, csv:FILE, npz:FILE, idx:FOLDER"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error e = ERROR_INIT;

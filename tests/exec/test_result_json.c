@@ -162,7 +162,8 @@ static void options_come_back(void **state)
                                    .data_root = "/data/\xc3\xa9",
                                    .silence_s = 0.25,
                                    .save_weights = "out/a",
-                                   .init_weights = "in.safetensors"};
+                                   .init_weights = "in.safetensors",
+                                   .pretrained = "vgg16"};
     struct exec_options b;
     struct error err = ERROR_INIT;
     char *root = NULL;
@@ -177,6 +178,7 @@ static void options_come_back(void **state)
     assert_true(b.silence_s == 0.25);
     assert_string_equal(b.save_weights, "out/a");
     assert_string_equal(b.init_weights, "in.safetensors");
+    assert_string_equal(b.pretrained, "vgg16");
     free(root);
     json_object_set_new(msg, "threads", json_integer(-1));
     assert_false(exec_options_from_json(msg, &b, &root, &err));

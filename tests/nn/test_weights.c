@@ -193,13 +193,83 @@ static void test_types(void **state)
     drop(&m);
 }
 
+/* As a publisher has it: the first classifier layer is a convolution of another name, and the head
+ * is of another task.  without: a tensor that is left out; may be NULL. */
+static void *publish(const struct model *m, const char *without, size_t *len)
+{
+    struct safetensors_writer w;
+    struct error err = ERROR_INIT;
+    void *data = NULL;
+    safetensors_writer_init(&w);
+    for (int i = 0; i < m->g->n_params; i++) {
+        const struct param *p = &m->g->params[i];
+        float *logical = malloc(p->count * sizeof *logical);
+        param_to_logical(p, m->params + p->offset, logical);
+        if (strcmp(p->name, "fc1.weight") == 0)
+            safetensors_put_f32(&w, "pre_logits.weight", (const int32_t[]){120, 16, 4, 4}, 4,
+                                logical);
+        else if (!without || strcmp(p->name, without) != 0)
+            safetensors_put_f32(&w, strcmp(p->name, "fc1.bias") == 0 ? "pre_logits.bias" : p->name,
+                                p->dims, p->rank, logical);
+        free(logical);
+    }
+    safetensors_put_f32(&w, "beside", (const int32_t[]){1}, 1, m->params);
+    if (!safetensors_finish(&w, &data, len, &err))
+        fail_msg("%s", err.text);
+    safetensors_writer_release(&w);
+    return data;
+}
+
+static void test_published(void **state)
+{
+    (void)state;
+    static const struct weights_published published = {
+        .name = "p", .path = "p", .fresh = {"fc3."}, .alias = {{"fc1.", "pre_logits."}}};
+    struct model a = made("lenet", shape_image(28, 28, 1), 7, 3);
+    struct model b = made("lenet", shape_image(28, 28, 1), 7, 4);
+    struct error err = ERROR_INIT;
+    size_t len = 0;
+    float *before = malloc(b.g->param_floats * sizeof *before);
+    memcpy(before, b.params, b.g->param_floats * sizeof *before);
+    /* What is not there is said, and nothing is changed. */
+    void *data = publish(&a, "conv2.bias", &len);
+    assert_false(weights_import_published(b.g, data, len, &published, b.params, b.buffers, &err));
+    assert_contains(err.text, "7 of 8 tensors do; 1 missing in the file, first 'conv2.bias'");
+    assert_memory_equal(before, b.params, b.g->param_floats * sizeof *before);
+    free(data);
+    data = publish(&a, NULL, &len);
+    assert_false(weights_import_published(b.g, data, len - 1, &published, NULL, NULL, &err));
+    /* Only looked at. */
+    assert_true(weights_import_published(b.g, data, len, &published, NULL, NULL, &err));
+    assert_memory_equal(before, b.params, b.g->param_floats * sizeof *before);
+    /* The body is the publisher's, the head is not, though it would fit. */
+    assert_true(weights_import_published(b.g, data, len, &published, b.params, b.buffers, &err));
+    const size_t body = b.g->params[8].offset;
+    assert_string_equal(b.g->params[8].name, "fc3.weight");
+    assert_memory_equal(b.params, a.params, body * sizeof(float));
+    assert_memory_equal(b.params + body, before + body, (b.g->param_floats - body) * sizeof(float));
+    free(data);
+    free(before);
+    drop(&a);
+    drop(&b);
+}
+
+static void test_models_with_published_weights(void **state)
+{
+    (void)state;
+    assert_string_equal(model_published("XLM_RoBERTa?layers=2")->name, "xlm_roberta");
+    assert_string_equal(model_published("vgg16_cbam")->path, "weights/vgg16/model.safetensors");
+    assert_null(model_published("mlp"));
+    assert_null(model_published("net.json"));
+    assert_null(model_published("nothing"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_published),  cmocka_unit_test(test_models_with_published_weights),
+        cmocka_unit_test(test_partial),    cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

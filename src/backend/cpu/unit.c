@@ -167,7 +167,8 @@ static struct run run_at(const struct batch *b, size_t from, size_t to)
 
 static void add_copies(const struct run *r, float *g)
 {
-    memcpy(g, r->grads, r->count * sizeof *g);
+    for (size_t i = 0; i < r->count; i++)
+        g[i] = r->grads[i];
     for (int32_t s = 1; s < r->n; s++)
         for (size_t i = 0; i < r->count; i++)
             g[i] += r->grads[(size_t)s * r->stride + i];

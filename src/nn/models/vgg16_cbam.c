@@ -58,6 +58,15 @@ static int build(struct graph *g, int x, int n_outputs, const int64_t *values)
     return graph_linear(g, "classifier.6", x, n_outputs);
 }
 
+/* ImageNet's, without CBAM and for 1000 classes: both attentions and the last layer stay as drawn.
+ */
+static const struct weights_published published = {
+    .name = "vgg16",
+    .path = "weights/vgg16/model.safetensors",
+    .fresh = {"features.cbam", "classifier.6."},
+    .alias = {{"classifier.0.", "pre_logits.fc1."}, {"classifier.3.", "pre_logits.fc2."}},
+};
+
 const struct model_info model_vgg16_cbam = {
     .name = "vgg16_cbam",
     .summary = "torchvision's VGG16 with channel and spatial attention after each pooling",
@@ -65,5 +74,6 @@ const struct model_info model_vgg16_cbam = {
     .args = {{"width_div", 1, 1, 4, "divides all channels and hidden units"},
              {"dropout_pct", 50, 0, 99, "percent of values dropout zeroes; 0: no dropout"}},
     .n_args = 2,
+    .published = &published,
     .build = build,
 };

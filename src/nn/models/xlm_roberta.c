@@ -74,6 +74,13 @@ static int build(struct graph *g, int tokens, int n_outputs, const int64_t *valu
     return linear(g, layer_name("classifier.out_proj"), x, n_outputs);
 }
 
+/* The body; the published file has the head of its own task. */
+static const struct weights_published published = {
+    .name = "xlm_roberta",
+    .path = "weights/xlm-roberta-base/model.safetensors",
+    .fresh = {"classifier."},
+};
+
 const struct model_info model_xlm_roberta = {
     .name = "xlm_roberta",
     .summary = "Hugging Face's XLM-RoBERTa base with its classification head",
@@ -87,5 +94,6 @@ const struct model_info model_xlm_roberta = {
              [POSITIONS] = {"max_positions", 514, 3, 1 << 20, "positions; 2 more than tokens"},
              [DROPOUT] = {"dropout_pct", 10, 0, 99, "percent of values dropout zeroes"}},
     .n_args = 7,
+    .published = &published,
     .build = build,
 };

@@ -55,7 +55,7 @@ static size_t elements(const struct op_call *c)
     static void name##_backward(const struct op_call *c)                                           \
     {                                                                                              \
         const size_t n = elements(c);                                                              \
-        const float *at = from, *dy = c->dy;                                                       \
+        const float *at = (from), *dy = c->dy;                                                     \
         float *dx = c->dx;                                                                         \
         if (c->add_dx)                                                                             \
             for (size_t i = 0; i < n; i++)                                                         \
