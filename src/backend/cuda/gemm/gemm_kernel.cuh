@@ -37,13 +37,34 @@ struct gemm_tap {
     int32_t index;
 };
 
+/* Division by a number that a block keeps, without dividing: the product with its reciprocal is off
+ * by one at most. */
+struct gemm_divisor {
+    int d;
+    uint32_t reciprocal;
+};
+static __device__ __forceinline__ struct gemm_divisor gemm_divisor_of(int d)
+{
+    return {d, 0xFFFFFFFFu / (uint32_t)d};
+}
+static __device__ __forceinline__ int gemm_divide(int n, struct gemm_divisor by, int *rest)
+{
+    int q = (int)__umulhi((uint32_t)n, by.reciprocal), r = n - q * by.d;
+    if (r >= by.d) {
+        q++;
+        r -= by.d;
+    }
+    *rest = r;
+    return q;
+}
+
 /* What a block works on. */
 struct gemm_block {
     int model, class_h, class_w, group, split;
     int n_valid;
     int rows_h, rows_w; /* pixels of a row of the batch (of the class) */
     int M, N, K;
-    int n_taps;
+    struct gemm_divisor by_hw, by_w;
     const float *a, *b;
     float *out;
 };
@@ -83,6 +104,8 @@ static __device__ __forceinline__ struct gemm_block gemm_block_of(const gemm_par
         b.b += b.group * out_g;
         b.out += b.group * out_g;
     }
+    b.by_hw = gemm_divisor_of(b.rows_h * b.rows_w);
+    b.by_w = gemm_divisor_of(b.rows_w);
     return b;
 }
 
@@ -203,8 +226,11 @@ struct gemm_pixel {
 };
 static __device__ __forceinline__ struct gemm_pixel gemm_pixel_of(const struct gemm_block &b, int m)
 {
-    const int hw = b.rows_h * b.rows_w, row = m / hw, rest = m - row * hw, h = rest / b.rows_w;
-    return {row, h, rest - h * b.rows_w};
+    struct gemm_pixel x;
+    int rest;
+    x.row = gemm_divide(m, b.by_hw, &rest);
+    x.h = gemm_divide(rest, b.by_w, &x.w);
+    return x;
 }
 
 /* Element (pixel, tap, channel c) of the gathered operand: x of a forward pass and of a weight
@@ -225,18 +251,28 @@ static __device__ __forceinline__ const float *gemm_gather(const gemm_params &p,
     return b.a + ((size_t)(px.row * src_h + h) * src_w + w) * ld + c;
 }
 
+/* Fetches tiles one after the other.  Depth of a forward pass or a data gradient is (tap, channel):
+ * all of a thread's loads of the gathered operand have the same, kept up to date without dividing.
+ * Rows of a weight gradient are (tap, channel): fixed for a thread. */
 template <int MATH, int PASS, int BM, int BN, int VEC> struct gemm_loader {
     static constexpr bool a_along_k = PASS != GEMM_WEIGHT_GRAD;
     static constexpr bool b_along_k = PASS == GEMM_DATA_GRAD;
     using tile_a = gemm_tile<MATH, BM, a_along_k>;
     using tile_b = gemm_tile<MATH, BN, b_along_k>;
+    static constexpr int depth = GEMM_BK * tile_a::kw;
     float4 ra[tile_a::n_load], rb[tile_b::n_load];
     struct gemm_pixel px[a_along_k ? tile_a::n_load : 1]; /* of the thread's rows */
-    int m0, n0;
+    int m0, n0, k0, channels;
+    int tap, channel; /* of depth k0 + the thread's own, or of its first row */
 
-    __device__ __forceinline__ gemm_loader(const struct gemm_block &b, int m0_, int n0_)
-        : m0(m0_), n0(n0_)
+    __device__ __forceinline__ gemm_loader(const gemm_params &p, const struct gemm_block &b,
+                                           int m0_, int n0_, int k0_)
+        : m0(m0_), n0(n0_), k0(k0_)
     {
+        channels = (PASS == GEMM_DATA_GRAD ? p.s.out_c : p.s.in_c) / p.s.groups;
+        const int first = a_along_k ? k0 + tile_a::k_of(0) : m0 + tile_a::row_of(0);
+        tap = first / channels;
+        channel = first - tap * channels;
         if constexpr (a_along_k) {
 #pragma unroll
             for (int i = 0; i < tile_a::n_load; i++) {
@@ -248,100 +284,89 @@ template <int MATH, int PASS, int BM, int BN, int VEC> struct gemm_loader {
         }
     }
 
-    /* Gathered rows: 4 channels from depth k on. */
-    __device__ __forceinline__ float4 gather_row(const gemm_params &p, const struct gemm_block &b,
-                                                 const struct gemm_tap *taps, int channels, int i,
-                                                 int k)
+    __device__ __forceinline__ void advance()
+    {
+        k0 += depth;
+        if constexpr (a_along_k) {
+            channel += depth;
+            while (channel >= channels) {
+                channel -= channels;
+                tap++;
+            }
+        }
+    }
+
+    /* 4 elements of the gathered operand from (tap, channel) on, of which n exist. */
+    __device__ __forceinline__ float4 gather(const gemm_params &p, const struct gemm_block &b,
+                                             const struct gemm_tap *taps, struct gemm_pixel at,
+                                             int n)
     {
         if constexpr (VEC == 4) {
-            if (k >= b.K)
-                return make_float4(0, 0, 0, 0);
-            const int t = k / channels;
-            const float *q = gemm_gather<PASS>(p, b, px[i], taps[t], k - t * channels);
+            const float *q = n > 0 ? gemm_gather<PASS>(p, b, at, taps[tap], channel) : nullptr;
             return q ? *(const float4 *)q : make_float4(0, 0, 0, 0);
         }
         float v[4];
+        int t = tap, c = channel;
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const int t = (k + j) / channels;
-            const float *q =
-                k + j < b.K ? gemm_gather<PASS>(p, b, px[i], taps[t], k + j - t * channels)
-                            : nullptr;
+            const float *q = j < n ? gemm_gather<PASS>(p, b, at, taps[t], c) : nullptr;
             v[j] = q ? *q : 0.0f;
+            if (++c == channels) {
+                c = 0;
+                t++;
+            }
         }
         return make_float4(v[0], v[1], v[2], v[3]);
     }
 
     __device__ __forceinline__ void load_a(const gemm_params &p, const struct gemm_block &b,
-                                           const struct gemm_tap *taps, int k0)
+                                           const struct gemm_tap *taps)
     {
-        const int channels = (PASS == GEMM_DATA_GRAD ? p.s.out_c : p.s.in_c) / p.s.groups;
 #pragma unroll
         for (int i = 0; i < tile_a::n_load; i++) {
             const int k = k0 + tile_a::k_of(i);
-            if constexpr (a_along_k) {
-                ra[i] = gather_row(p, b, taps, channels, i, k);
-            } else {
-                const int m = m0 + tile_a::row_of(i);
-                const struct gemm_pixel at = gemm_pixel_of(b, k);
-                float v[4] = {0, 0, 0, 0};
-                if constexpr (VEC == 4) {
-                    const int t = m / channels;
-                    const float *q =
-                        k < b.K && m < b.M
-                            ? gemm_gather<PASS>(p, b, at, taps[t], m - t * channels)
-                            : nullptr;
-                    ra[i] = q ? *(const float4 *)q : make_float4(0, 0, 0, 0);
-                } else {
-#pragma unroll
-                    for (int j = 0; j < 4; j++) {
-                        const int t = (m + j) / channels;
-                        const float *q =
-                            k < b.K && m + j < b.M
-                                ? gemm_gather<PASS>(p, b, at, taps[t], m + j - t * channels)
-                                : nullptr;
-                        v[j] = q ? *q : 0.0f;
-                    }
-                    ra[i] = make_float4(v[0], v[1], v[2], v[3]);
-                }
-            }
+            if constexpr (a_along_k)
+                ra[i] = gather(p, b, taps, px[i], b.K - k);
+            else
+                ra[i] = gather(p, b, taps, gemm_pixel_of(b, k),
+                               k < b.K ? b.M - m0 - tile_a::row_of(i) : 0);
         }
     }
 
-    __device__ __forceinline__ void load_b(const gemm_params &p, const struct gemm_block &b,
-                                           const struct gemm_tap *taps, int k0)
+    /* Weights [tap][n][c] along c. */
+    __device__ __forceinline__ float4 weight_row(const gemm_params &p, const struct gemm_block &b,
+                                                 const struct gemm_tap *taps, int n, int exist)
     {
-        const int in_g = p.s.in_c / p.s.groups, out_g = p.s.out_c / p.s.groups;
+        const int in_g = p.s.in_c / p.s.groups;
+        float v[4];
+        int t = tap, c = channel;
+        if constexpr (VEC == 4) {
+            if (exist <= 0)
+                return make_float4(0, 0, 0, 0);
+            return *(const float4 *)(b.b + ((size_t)taps[t].index * in_g + n) * p.s.out_c + c);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            v[j] = j < exist ? b.b[((size_t)taps[t].index * in_g + n) * p.s.out_c + c] : 0.0f;
+            if (++c == channels) {
+                c = 0;
+                t++;
+            }
+        }
+        return make_float4(v[0], v[1], v[2], v[3]);
+    }
+
+    __device__ __forceinline__ void load_b(const gemm_params &p, const struct gemm_block &b,
+                                           const struct gemm_tap *taps)
+    {
 #pragma unroll
         for (int i = 0; i < tile_b::n_load; i++) {
             const int k = k0 + tile_b::k_of(i), n = n0 + tile_b::row_of(i);
-            if constexpr (PASS == GEMM_FORWARD) { /* w[tap][c][n] */
-                const int t = k / in_g;
-                rb[i] = k < b.K ? gemm_load<VEC>(b.b + ((size_t)taps[t].index * in_g + k -
-                                                        t * in_g) * p.s.out_c + n,
-                                                 b.N - n)
-                                : make_float4(0, 0, 0, 0);
-            } else if constexpr (PASS == GEMM_WEIGHT_GRAD) { /* dy[pixel][n] */
+            if constexpr (PASS == GEMM_DATA_GRAD)
+                rb[i] = weight_row(p, b, taps, n, n < b.N ? b.K - k : 0);
+            else /* rows of w (all taps, in order) or of dy */
                 rb[i] = k < b.K ? gemm_load<VEC>(b.b + (size_t)k * p.s.out_c + n, b.N - n)
                                 : make_float4(0, 0, 0, 0);
-            } else { /* w[tap][n][c], c along k */
-                float v[4];
-#pragma unroll
-                for (int j = 0; j < 4; j += VEC) {
-                    const int t = (k + j) / out_g;
-                    const bool in = k + j < b.K && n < b.N;
-                    const float *q = b.b;
-                    if (in)
-                        q += ((size_t)taps[t].index * in_g + n) * p.s.out_c + k + j - t * out_g;
-                    if constexpr (VEC == 4) {
-                        const float4 f = in ? *(const float4 *)q : make_float4(0, 0, 0, 0);
-                        v[0] = f.x, v[1] = f.y, v[2] = f.z, v[3] = f.w;
-                    } else {
-                        v[j] = in ? *q : 0.0f;
-                    }
-                }
-                rb[i] = make_float4(v[0], v[1], v[2], v[3]);
-            }
         }
     }
 };
@@ -489,11 +514,11 @@ __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(const __grid_constan
     for (int m = threadIdx.x; m < BM; m += GEMM_THREADS)
         out_row[m] = gemm_out_row<PASS>(p, b, taps, m0 + m);
 
-    loader load(b, m0, n0);
+    loader load(p, b, m0, n0, first * depth);
     gemm_core<MATH, BM, BN, TA, TB> core = {};
     if (first < last) {
-        load.load_a(p, b, taps, first * depth);
-        load.load_b(p, b, taps, first * depth);
+        load.load_a(p, b, taps);
+        load.load_b(p, b, taps);
         TA::store(sa[0], load.ra);
         TB::store(sb[0], load.rb);
     }
@@ -501,8 +526,9 @@ __global__ void __launch_bounds__(GEMM_THREADS) gemm_kernel(const __grid_constan
     for (int i = first; i < last; i++) {
         const int now = (i - first) & 1;
         if (i + 1 < last) {
-            load.load_a(p, b, taps, (i + 1) * depth);
-            load.load_b(p, b, taps, (i + 1) * depth);
+            load.advance();
+            load.load_a(p, b, taps);
+            load.load_b(p, b, taps);
         }
         core.multiply(sa[now], sb[now]);
         if (i + 1 < last) {

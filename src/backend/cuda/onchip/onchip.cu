@@ -1,6 +1,5 @@
 /* The persistent kernel: see onchip.h.  A block walks over chunks of rows; sequence number i stands
- * for (epoch, step, chunk).  While chunk i is trained on, inputs of i + 1 and sample ids of i + 2 are
- * fetched. */
+ * for (epoch, step, chunk).  While chunk i is trained on, inputs of i + 1 are fetched. */
 #include "backend/cuda/onchip/onchip_gemm.cuh"
 #include "backend/cuda/onchip/onchip_layout.h"
 #include "base/rng.h"
@@ -19,8 +18,10 @@ struct launch {
 
 struct block_state {
     float *smem;
-    struct onchip_model m;
+    const struct onchip_model *m;
+    int n_rows, permute, train; /* m's */
     int rank, n_steps, n_chunks, n_seq; /* chunks a step, chunks in all */
+    int group_chunks;                   /* chunks whose sample ids are made together */
 };
 
 struct place {
@@ -37,7 +38,7 @@ static __device__ struct place place_of(const struct launch &L, const struct blo
     p.step = s % b.n_steps;
     p.epoch = s / b.n_steps;
     const int start = p.step * L.plan.batch;
-    p.n_valid = min(L.plan.batch, b.m.n_rows - start);
+    p.n_valid = min(L.plan.batch, b.n_rows - start);
     const int row = p.chunk * L.plan.chunk_rows; /* within the block's part */
     const int in_batch = b.rank * L.plan.block_rows + row;
     p.first = start + in_batch;
@@ -46,28 +47,26 @@ static __device__ struct place place_of(const struct launch &L, const struct blo
     return p;
 }
 
-/* Sample ids of chunk i into its half of the table.  All threads; barriers only where an epoch
- * begins. */
-static __device__ void fetch_ids(const struct launch &L, const struct block_state &b, int i)
+/* Sample ids of the chunks of group `group`, a thread a row, into its half of the table.  Every
+ * thread makes the epoch's permutation itself: groups are rare, and may reach over epochs. */
+static __device__ __noinline__ void fetch_ids(const struct launch &L, const struct block_state &b,
+                                              int group)
 {
-    if (i >= b.n_seq)
+    const int i = group * b.group_chunks + (int)threadIdx.x / L.plan.chunk_rows;
+    const int r = (int)threadIdx.x % L.plan.chunk_rows;
+    if (i >= b.n_seq || (int)threadIdx.x >= b.group_chunks * L.plan.chunk_rows)
         return;
     const struct place p = place_of(L, b, i);
-    struct rng_perm *perm = (struct rng_perm *)(b.smem + L.at.perm);
-    if (b.m.permute && p.step == 0 && p.chunk == 0) {
-        __syncthreads();
-        if (threadIdx.x == 0)
-            *perm = rng_perm_make((uint32_t)b.m.n_rows, b.m.seed, RNG_ORDER,
-                                  b.m.first_epoch + (uint32_t)p.epoch);
-        __syncthreads();
+    if (r >= p.rows)
+        return;
+    uint32_t at = (uint32_t)(p.first + r);
+    if (b.permute) {
+        const struct rng_perm perm = rng_perm_make((uint32_t)b.n_rows, b.m->seed, RNG_ORDER,
+                                                   b.m->first_epoch + (uint32_t)p.epoch);
+        at = rng_perm_at(&perm, at);
     }
-    uint32_t *id = (uint32_t *)(b.smem + L.at.id) + (i & 1) * L.plan.chunk_rows;
-    for (int r = threadIdx.x; r < p.rows; r += ONCHIP_THREADS) {
-        uint32_t at = (uint32_t)(p.first + r);
-        if (b.m.permute)
-            at = rng_perm_at(perm, at);
-        id[r] = b.m.rows ? b.m.rows[at] : at;
-    }
+    uint32_t *id = (uint32_t *)(b.smem + L.at.id);
+    id[(group & 1) * ONCHIP_THREADS + threadIdx.x] = b.m->rows ? b.m->rows[at] : at;
 }
 
 static __device__ __forceinline__ void copy_async(float *to, const void *from, int bytes)
@@ -100,7 +99,9 @@ static __device__ void fetch_inputs(const struct launch &L, const struct block_s
         return;
     const struct place p = place_of(L, b, i);
     const int width = L.net.width[0], ld = onchip_ld(width), half = (i & 1) * L.plan.chunk_rows;
-    const uint32_t *id = (const uint32_t *)(b.smem + L.at.id) + half;
+    const int group = i / b.group_chunks;
+    const uint32_t *id = (const uint32_t *)(b.smem + L.at.id) + (group & 1) * ONCHIP_THREADS +
+                         (i - group * b.group_chunks) * L.plan.chunk_rows;
     float *x = b.smem + L.at.x + half * ld, *target = b.smem + L.at.target + half;
     const void *targets = L.net.loss == ONCHIP_MSE ? (const void *)L.data.value : L.data.label;
     for (int r = threadIdx.x; r < p.rows; r += ONCHIP_THREADS)
@@ -126,7 +127,8 @@ static __device__ void fetch_inputs(const struct launch &L, const struct block_s
     }
 }
 
-static __device__ void layer_forward(const struct launch &L, float *smem, int l, const float *in,
+template <bool TF32, int TM>
+static __device__ __forceinline__ void layer_forward(const struct launch &L, float *smem, int l, const float *in,
                                      int rows)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
@@ -134,7 +136,7 @@ static __device__ void layer_forward(const struct launch &L, float *smem, int l,
     const float *w = smem + L.at.w[l];
     float *out = smem + L.at.h[l];
     const bool relu = l + 1 < L.net.n_layers;
-    if (L.plan.tf32) {
+    if constexpr (TF32) {
         const enum tile_end end = relu ? END_FORWARD_RELU : END_FORWARD;
         const float *bias = w + n_in * ldo;
         if (rows / 16 * ((n_out + 31) / 32) >= ONCHIP_WARPS)
@@ -143,23 +145,18 @@ static __device__ void layer_forward(const struct launch &L, float *smem, int l,
             product_tf32<2>(in, ldi, 1, w, ldo, 1, bias, out, ldo, rows, n_out, n_in, end);
         return;
     }
-    const int tiles = (n_out + 15) / 16; /* of 16 columns */
-    if (rows % 32 == 0 && rows / 32 * tiles >= ONCHIP_WARPS)
-        forward_fma<4>(in, ldi, w, ldo, out, rows, n_in, n_out, relu);
-    else if (rows / 16 * tiles >= ONCHIP_WARPS)
-        forward_fma<2>(in, ldi, w, ldo, out, rows, n_in, n_out, relu);
-    else
-        forward_fma<1>(in, ldi, w, ldo, out, rows, n_in, n_out, relu);
+    forward_fma<TM>(in, ldi, w, ldo, out, rows, n_in, n_out, relu);
 }
 
-static __device__ void layer_weight_grad(const struct launch &L, float *smem, int l, const float *in,
+template <bool TF32>
+static __device__ __forceinline__ void layer_weight_grad(const struct launch &L, float *smem, int l, const float *in,
                                          int rows, bool add)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
     const int n_in = onchip_round4(L.net.width[l]), n_out = onchip_round4(L.net.width[l + 1]);
     const float *dz = smem + L.at.h[l];
     float *g = smem + L.at.grad + L.at.w[l];
-    if (L.plan.tf32) {
+    if constexpr (TF32) {
         const enum tile_end end = add ? END_ADD : END_STORE;
         if ((n_in + 15) / 16 * ((n_out + 31) / 32) >= ONCHIP_WARPS)
             product_tf32<4>(in, 1, ldi, dz, ldo, 1, nullptr, g, ldo, n_in, n_out, rows, end);
@@ -174,26 +171,21 @@ static __device__ void layer_weight_grad(const struct launch &L, float *smem, in
         bias_grad(dz, ldo, g + n_in * ldo, rows, n_out, add);
 }
 
-static __device__ void layer_data_grad(const struct launch &L, float *smem, int l, int rows)
+template <bool TF32, int TM>
+static __device__ __forceinline__ void layer_data_grad(const struct launch &L, float *smem, int l, int rows)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
     const int n_in = onchip_round4(L.net.width[l]), n_out = onchip_round4(L.net.width[l + 1]);
     const float *dz = smem + L.at.h[l], *w = smem + L.at.w[l];
     float *h = smem + L.at.h[l - 1];
-    if (L.plan.tf32) {
+    if constexpr (TF32) {
         if (rows / 16 * ((n_in + 31) / 32) >= ONCHIP_WARPS)
             product_tf32<4>(dz, ldo, 1, w, 1, ldo, nullptr, h, ldi, rows, n_in, n_out, END_MASK);
         else
             product_tf32<2>(dz, ldo, 1, w, 1, ldo, nullptr, h, ldi, rows, n_in, n_out, END_MASK);
         return;
     }
-    const int tiles = (n_in + 15) / 16;
-    if (rows % 32 == 0 && rows / 32 * tiles >= ONCHIP_WARPS)
-        data_grad_fma<4>(dz, w, ldo, h, ldi, rows, n_out, n_in);
-    else if (rows / 16 * tiles >= ONCHIP_WARPS)
-        data_grad_fma<2>(dz, w, ldo, h, ldi, rows, n_out, n_in);
-    else
-        data_grad_fma<1>(dz, w, ldo, h, ldi, rows, n_out, n_in);
+    data_grad_fma<TM>(dz, w, ldo, h, ldi, rows, n_out, n_in);
 }
 
 struct row_sums {
@@ -259,25 +251,26 @@ static __device__ void losses(const struct launch &L, float *smem, const struct 
 }
 
 /* Forward, loss and backward of chunk i; gradients stored (first chunk of a step) or added. */
-static __device__ void train_chunk(const struct launch &L, const struct block_state &b, int i,
+template <bool TF32, int TM>
+static __device__ __forceinline__ void train_chunk(const struct launch &L, const struct block_state &b, int i,
                                    const struct place &p)
 {
     const int half = (i & 1) * L.plan.chunk_rows, n_layers = L.net.n_layers;
-    const int rows = (p.rows + 15) / 16 * 16;
+    const int rows = (p.rows + 8 * TM - 1) / (8 * TM) * 8 * TM;
     const float *x = b.smem + L.at.x + half * onchip_ld(L.net.width[0]);
     for (int l = 0; l < n_layers; l++) {
-        layer_forward(L, b.smem, l, l ? b.smem + L.at.h[l - 1] : x, rows);
+        layer_forward<TF32, TM>(L, b.smem, l, l ? b.smem + L.at.h[l - 1] : x, rows);
         __syncthreads();
     }
     losses(L, b.smem, p, half, rows);
     __syncthreads();
-    if (!b.m.train)
+    if (!b.train)
         return;
     for (int l = n_layers - 1; l >= 0; l--) {
-        layer_weight_grad(L, b.smem, l, l ? b.smem + L.at.h[l - 1] : x, rows, p.chunk > 0);
+        layer_weight_grad<TF32>(L, b.smem, l, l ? b.smem + L.at.h[l - 1] : x, rows, p.chunk > 0);
         if (l > 0) {
             __syncthreads();
-            layer_data_grad(L, b.smem, l, rows);
+            layer_data_grad<TF32, TM>(L, b.smem, l, rows);
         }
         __syncthreads();
     }
@@ -293,13 +286,13 @@ static __device__ __noinline__ void prepare_step(struct optim_step *to, enum opt
 static __device__ void fill_steps(const struct launch &L, const struct block_state &b, int update)
 {
     struct optim_step *table = (struct optim_step *)(b.smem + L.at.step);
-    const int n_updates = b.m.n_epochs * b.n_steps, i = update + (int)threadIdx.x;
+    const int n_updates = b.m->n_epochs * b.n_steps, i = update + (int)threadIdx.x;
     if (threadIdx.x >= ONCHIP_STEP_TABLE || i >= n_updates)
         return;
-    if (b.m.steps)
-        table[threadIdx.x] = b.m.steps[i];
+    if (b.m->steps)
+        table[threadIdx.x] = b.m->steps[i];
     else
-        prepare_step(table + threadIdx.x, L.optim, &b.m.optim, b.m.first_update + i);
+        prepare_step(table + threadIdx.x, L.optim, &b.m->optim, b.m->first_update + i);
 }
 
 static __device__ __forceinline__ float *peer(float *p, int rank)
@@ -378,7 +371,7 @@ static __device__ void total_rows(const struct launch &L, const struct block_sta
 
 static __device__ void write_sums(const struct launch &L, const struct block_state &b, int epoch)
 {
-    struct onchip_sums out = {b.m.n_rows, 0, 0, 0, 0};
+    struct onchip_sums out = {b.n_rows, 0, 0, 0, 0};
     for (int r = 0; r < L.plan.cluster; r++) {
         const struct row_sums *s =
             (const struct row_sums *)(L.plan.cluster > 1 ? peer(b.smem + L.at.sums, r)
@@ -388,7 +381,7 @@ static __device__ void write_sums(const struct launch &L, const struct block_sta
         out.target_sum += s->target;
         out.target_sq_sum += s->target_sq;
     }
-    b.m.sums[epoch] = out;
+    b.m->sums[epoch] = out;
 }
 
 /* What ends a step: sums at an epoch's end, gradients together, update. */
@@ -399,14 +392,14 @@ static __device__ void end_step(const struct launch &L, const struct block_state
     const int update = p.epoch * b.n_steps + p.step;
     if (last && threadIdx.x == 0)
         total_rows(L, b);
-    if (b.m.train && update % ONCHIP_STEP_TABLE == 0)
+    if (b.train && update % ONCHIP_STEP_TABLE == 0)
         fill_steps(L, b, update);
-    if (!b.m.train && !last)
+    if (!b.train && !last)
         return;
     cluster_barrier(L.plan.cluster);
     if (last && b.rank == 0 && threadIdx.x == 0)
         write_sums(L, b, p.epoch);
-    if (b.m.train) {
+    if (b.train) {
         const struct optim_step s =
             ((const struct optim_step *)(b.smem + L.at.step))[update % ONCHIP_STEP_TABLE];
         update_slice(L, b, s);
@@ -421,7 +414,7 @@ static __device__ void end_step(const struct launch &L, const struct block_state
 static __device__ void transfer(const struct launch &L, const struct block_state &b, int slot,
                                 bool out)
 {
-    float *mem = slot < 0 ? b.m.params : b.m.slots + slot * b.m.slot_stride;
+    float *mem = slot < 0 ? b.m->params : b.m->slots + slot * b.m->slot_stride;
     const int first = slot < 0 && !out ? 0 : b.rank * L.at.slice;
     const int end = slot < 0 && !out ? L.at.n_params : min(first + L.at.slice, L.at.n_params);
     float *at = slot < 0 ? b.smem : b.smem + L.at.slot + slot * L.at.slice - first;
@@ -443,46 +436,101 @@ static __device__ void transfer(const struct launch &L, const struct block_state
     }
 }
 
+template <bool TF32, int TM>
 __global__ void __launch_bounds__(ONCHIP_THREADS, 1)
     onchip_kernel(const __grid_constant__ struct launch L)
 {
     extern __shared__ float4 shared[];
     struct block_state b;
     b.smem = (float *)shared;
-    b.m = L.models[blockIdx.x / L.plan.cluster];
+    b.m = L.models + blockIdx.x / L.plan.cluster;
+    b.n_rows = b.m->n_rows;
+    b.permute = b.m->permute;
+    b.train = b.m->train;
     b.rank = (int)blockIdx.x % L.plan.cluster;
-    b.n_steps = (b.m.n_rows + L.plan.batch - 1) / L.plan.batch;
+    b.n_steps = (b.n_rows + L.plan.batch - 1) / L.plan.batch;
     b.n_chunks = (L.plan.block_rows + L.plan.chunk_rows - 1) / L.plan.chunk_rows;
-    b.n_seq = b.m.n_epochs * b.n_steps * b.n_chunks;
+    b.n_seq = b.m->n_epochs * b.n_steps * b.n_chunks;
+    b.group_chunks = ONCHIP_THREADS / L.plan.chunk_rows;
     if (b.n_seq == 0)
         return; /* all blocks of the model */
     for (int e = threadIdx.x; e < L.at.total; e += ONCHIP_THREADS)
         b.smem[e] = 0.0f;
     __syncthreads();
-    for (int slot = -1; slot < (b.m.train ? L.net.n_slots : 0); slot++)
+    for (int slot = -1; slot < (b.train ? L.net.n_slots : 0); slot++)
         transfer(L, b, slot, false);
     fetch_ids(L, b, 0);
     __syncthreads();
     fetch_inputs(L, b, 0);
-    fetch_ids(L, b, 1);
     copy_wait();
     cluster_barrier(L.plan.cluster);
     for (int i = 0; i < b.n_seq; i++) {
         const struct place p = place_of(L, b, i);
         fetch_inputs(L, b, i + 1);
         if (p.rows > 0)
-            train_chunk(L, b, i, p);
-        else if (p.chunk == 0 && b.m.train)
+            train_chunk<TF32, TM>(L, b, i, p);
+        else if (p.chunk == 0 && b.train)
             for (int e = threadIdx.x; e < L.at.n_params; e += ONCHIP_THREADS)
                 b.smem[L.at.grad + e] = 0.0f;
-        fetch_ids(L, b, i + 2);
+        /* Group g + 1 while g's first chunk is trained on: its half was last read for chunk i. */
+        if (i % b.group_chunks == 0)
+            fetch_ids(L, b, i / b.group_chunks + 1);
         if (p.chunk == b.n_chunks - 1)
             end_step(L, b, p);
         copy_wait();
         __syncthreads();
     }
-    for (int slot = -1; b.m.train && slot < L.net.n_slots; slot++)
+    for (int slot = -1; b.train && slot < L.net.n_slots; slot++)
         transfer(L, b, slot, true);
+}
+
+/* Rows a thread computes together, over chunks of 64 and of fewer rows. */
+#ifndef ONCHIP_TM_LONG
+#define ONCHIP_TM_LONG  4
+#define ONCHIP_TM_SHORT 2
+#endif
+
+typedef void kernel_fn(const struct launch);
+
+static kernel_fn *kernel_of(const struct onchip_plan *plan)
+{
+    if (plan->chunk_rows % 32 == 0 && plan->chunk_rows >= 64)
+        return plan->tf32 ? onchip_kernel<true, ONCHIP_TM_LONG>
+                          : onchip_kernel<false, ONCHIP_TM_LONG>;
+    return plan->tf32 ? onchip_kernel<true, ONCHIP_TM_SHORT>
+                      : onchip_kernel<false, ONCHIP_TM_SHORT>;
+}
+
+static cudaError_t configure(kernel_fn *kernel, const struct onchip_plan *plan, int32_t n_models,
+                             cudaLaunchConfig_t *config, cudaLaunchAttribute *cluster)
+{
+    cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         plan->smem_bytes);
+    if (e == cudaSuccess && plan->cluster > 8)
+        e = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    *config = {};
+    config->gridDim = dim3((unsigned)(n_models * plan->cluster));
+    config->blockDim = dim3(ONCHIP_THREADS);
+    config->dynamicSmemBytes = (size_t)plan->smem_bytes;
+    cluster->id = cudaLaunchAttributeClusterDimension;
+    cluster->val.clusterDim.x = (unsigned)plan->cluster;
+    cluster->val.clusterDim.y = cluster->val.clusterDim.z = 1;
+    config->attrs = cluster;
+    config->numAttrs = plan->cluster > 1 ? 1 : 0;
+    return e;
+}
+
+extern "C" int onchip_resident(const struct onchip_plan *plan, int n_sm)
+{
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute attribute;
+    int n = 0;
+    kernel_fn *kernel = kernel_of(plan);
+    if (configure(kernel, plan, 1, &config, &attribute) != cudaSuccess)
+        return 0;
+    if (plan->cluster == 1)
+        return n_sm;
+    return cudaOccupancyMaxActiveClusters(&n, kernel, &config) == cudaSuccess ? n : 0;
 }
 
 extern "C" int onchip_launch(const struct onchip_mlp *net, const struct onchip_plan *plan,
@@ -498,22 +546,12 @@ extern "C" int onchip_launch(const struct onchip_mlp *net, const struct onchip_p
     L.models = models;
     if (n_models < 1 || L.at.total * 4 != plan->smem_bytes)
         return cudaErrorInvalidValue;
-    cudaError_t e = cudaFuncSetAttribute(
-        onchip_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->smem_bytes);
-    if (e == cudaSuccess && plan->cluster > 8)
-        e = cudaFuncSetAttribute(onchip_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    cudaLaunchConfig_t config;
+    cudaLaunchAttribute attribute;
+    kernel_fn *kernel = kernel_of(plan);
+    const cudaError_t e = configure(kernel, plan, n_models, &config, &attribute);
     if (e != cudaSuccess)
         return e;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(n_models * plan->cluster));
-    config.blockDim = dim3(ONCHIP_THREADS);
-    config.dynamicSmemBytes = (size_t)plan->smem_bytes;
     config.stream = (cudaStream_t)stream;
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = (unsigned)plan->cluster;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    config.attrs = &attribute;
-    config.numAttrs = plan->cluster > 1 ? 1 : 0;
-    return cudaLaunchKernelEx(&config, onchip_kernel, L);
+    return cudaLaunchKernelEx(&config, kernel, L);
 }

@@ -64,6 +64,10 @@ struct onchip_chip {
 bool onchip_plan_make(const struct onchip_mlp *net, int32_t batch, int32_t n_models,
                       const struct onchip_chip *chip, bool tf32, struct onchip_plan *out);
 
+/* Models of such a plan that run at the same time on the current device of n_sm multiprocessors:
+ * clusters leave some idle.  Where it is below n_models, make a plan with a smaller max_cluster. */
+int onchip_resident(const struct onchip_plan *plan, int n_sm);
+
 /* Sums over one epoch of one model (nn/task.h: struct pass_sums). */
 struct onchip_sums {
     int64_t n, n_correct;

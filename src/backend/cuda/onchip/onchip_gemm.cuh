@@ -7,10 +7,11 @@
 #ifndef BACKEND_CUDA_ONCHIP_GEMM_CUH
 #define BACKEND_CUDA_ONCHIP_GEMM_CUH
 
+#include "backend/cuda/onchip/onchip_layout.h"
+
 #include <stdint.h>
 
-#define ONCHIP_THREADS 256
-#define ONCHIP_WARPS   (ONCHIP_THREADS / 32)
+#define ONCHIP_WARPS (ONCHIP_THREADS / 32)
 
 static __device__ __forceinline__ float4 load4(const float *p)
 {

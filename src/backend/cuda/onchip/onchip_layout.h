@@ -6,6 +6,9 @@
 
 #include "backend/cuda/onchip/onchip.h"
 
+#ifndef ONCHIP_THREADS
+#define ONCHIP_THREADS 256 /* of a block */
+#endif
 #define ONCHIP_STEP_TABLE 32 /* updates whose scalars are prepared at once */
 
 #if defined(__CUDACC__)
@@ -31,9 +34,9 @@ struct onchip_layout {
     int32_t grad, slot;           /* gradients; slots, `slice` floats each */
     int32_t x;                    /* two chunks of inputs */
     int32_t h[ONCHIP_MAX_LAYERS]; /* outputs of a layer, then the gradient of its sums */
-    int32_t target, id;           /* two chunks each */
+    int32_t target, id;           /* two chunks; two groups of ONCHIP_THREADS */
     int32_t sums;                 /* per row of a chunk: 4 doubles */
-    int32_t step, perm;           /* ONCHIP_STEP_TABLE struct optim_step; struct rng_perm */
+    int32_t step;                 /* ONCHIP_STEP_TABLE struct optim_step */
     int32_t total;                /* floats */
 };
 
@@ -61,13 +64,11 @@ LAYOUT_FUNC struct onchip_layout onchip_layout_make(const struct onchip_mlp *net
     l.target = at;
     at += 2 * chunk;
     l.id = at;
-    at += 2 * chunk;
+    at += 2 * ONCHIP_THREADS;
     l.sums = at;
     at += chunk * 8;
     l.step = at;
     at += ONCHIP_STEP_TABLE * (int32_t)(sizeof(struct optim_step) / 4);
-    l.perm = onchip_round4(at);
-    at = l.perm + 16;
     /* Tiles of tensor cores may read (never use) up to 32 columns past the last row. */
     l.total = at + 32;
     return l;
