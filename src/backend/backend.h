@@ -92,10 +92,11 @@ struct backend_variant {
 };
 
 struct backend_options {
-    int threads;  /* cpu; 0: all the process may use */
-    int gpu;      /* cuda: index among the visible GPUs */
-    bool tf32;    /* cuda: products may round their factors to 10 bits of fraction */
-    bool compile; /* cuda: bucket_compile is going to be called */
+    int threads;    /* cpu; 0: all the process may use */
+    int gpu;        /* cuda: index among the visible GPUs */
+    bool tf32;      /* cuda: products may round their factors to 10 bits of fraction */
+    bool compile;   /* cuda: bucket_compile is going to be called */
+    bool reference; /* cuda: plain kernels alone, which the tuned ones are held to */
 };
 
 struct backend {

@@ -10,8 +10,11 @@
 
 static struct backend_options backend_options(const struct engine_options *o)
 {
-    return (struct backend_options){
-        .threads = o->threads, .gpu = o->gpu, .tf32 = o->tf32, .compile = o->compile};
+    return (struct backend_options){.threads = o->threads,
+                                    .gpu = o->gpu,
+                                    .tf32 = o->tf32,
+                                    .compile = o->compile,
+                                    .reference = o->reference};
 }
 
 bool engine_check(const struct engine_options *options, struct error *err)

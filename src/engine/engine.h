@@ -94,6 +94,7 @@ struct engine_options {
     int gpu;            /* cuda: which of the visible ones */
     bool tf32;          /* cuda: TF32 products */
     bool compile;       /* cuda: bucket_compile will be called */
+    bool reference;     /* cuda: plain kernels alone */
 };
 struct engine *engine_open(const struct engine_options *options, struct error *err);
 /* Could it be opened here?  Opens nothing. */

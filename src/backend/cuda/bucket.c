@@ -1,6 +1,6 @@
 /* A bucket on the GPU: one block of memory, and each program's launches, made once.
  *
- *     [slice x K][lane x K][workspace x K][counters][models]
+ *     [slice x K][lane x K][workspace x K][models][counters][n_valid]
  *
  * Gradients lie in a lane from the plan's shard_grads on as parameters lie in a slice: with one
  * shard the plan's ranges add up to that very block.
@@ -18,20 +18,22 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static const struct cuda_kernel *kernel_of(const struct plan_step *s)
+static const struct cuda_kernel *kernel_of(const struct backend_device *dev,
+                                           const struct plan_step *s)
 {
     const bool no_op = s->kind == STEP_GRAD_SQUARES || s->kind == STEP_GRAD_SCALE ||
                        s->kind == STEP_UPDATE || s->kind == STEP_GATHER;
-    return cuda_kernel_find(s->kind, no_op ? OP_INPUT : s->op);
+    return cuda_kernel_find(dev->reference, s->kind, no_op ? OP_INPUT : s->op);
 }
 
 /* ---- sizes ---- */
 
-static size_t program_workspace(const struct plan *plan, const struct plan_program *p)
+static size_t program_workspace(const struct backend_device *dev, const struct plan *plan,
+                                const struct plan_program *p)
 {
     size_t most = 0;
     for (int32_t i = 0; i < p->n_steps; i++) {
-        const struct cuda_kernel *k = kernel_of(&p->steps[i]);
+        const struct cuda_kernel *k = kernel_of(dev, &p->steps[i]);
         const size_t n = k && k->workspace ? k->workspace(&p->steps[i], plan->batch) : 0;
         most = n > most ? n : most;
     }
@@ -41,8 +43,8 @@ static size_t program_workspace(const struct plan *plan, const struct plan_progr
 /* Sizes of b's parts; the whole in bytes. */
 static size_t lay_out(struct backend_bucket *b, const struct plan *plan, int n_models)
 {
-    const size_t train = program_workspace(plan, &plan->train);
-    const size_t eval = program_workspace(plan, &plan->eval), n = (size_t)n_models;
+    const size_t train = program_workspace(b->dev, plan, &plan->train);
+    const size_t eval = program_workspace(b->dev, plan, &plan->eval), n = (size_t)n_models;
     b->plan = plan;
     b->n_models = n_models;
     b->slice_stride = round_up(plan->slice_floats, ALIGN_FLOATS);
@@ -50,13 +52,12 @@ static size_t lay_out(struct backend_bucket *b, const struct plan *plan, int n_m
     b->workspace_floats = round_up(train > eval ? train : eval, ALIGN_FLOATS);
     const size_t floats = n * (b->slice_stride + b->lane_stride + b->workspace_floats);
     return floats * sizeof(float) + n * CUDA_MAX_COUNTERS * sizeof(uint32_t) +
-           n * sizeof(struct cuda_model);
+           n * sizeof(struct cuda_model) + n * sizeof(int32_t);
 }
 
 size_t cuda_bucket_bytes(const struct backend_device *dev, const struct plan *plan, int n_models)
 {
-    struct backend_bucket b = {0};
-    (void)dev;
+    struct backend_bucket b = {.dev = (struct backend_device *)(uintptr_t)dev};
     return lay_out(&b, plan, n_models);
 }
 
@@ -104,6 +105,7 @@ static void set_call(struct cuda_call *c, const struct backend_bucket *b,
         .step = s,
         .stream = b->stream,
         .model = b->models,
+        .n_valid = b->n_valid,
         .n_models = b->n_models,
         .batch = b->plan->batch,
         .training = p == &b->plan->train,
@@ -138,7 +140,7 @@ static bool make_program(struct backend_bucket *b, const struct plan_program *p,
                                (int)p->n_steps);
     for (int32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
-        out->kernels[i] = kernel_of(s);
+        out->kernels[i] = kernel_of(b->dev, s);
         if (!out->kernels[i])
             return host->error_set(err, ERROR_INTERNAL,
                                    "cuda has no kernel for step %d (kind %d, %s)", (int)i,
@@ -150,7 +152,7 @@ static bool make_program(struct backend_bucket *b, const struct plan_program *p,
 
 void cuda_launch_step(const struct backend_bucket *b, const struct cuda_program *p)
 {
-    cuda_begin_step(b->models, b->n_models, b->plan->batch, b->progress, b->stream);
+    cuda_begin_step(b->models, b->n_valid, b->n_models, b->plan->batch, b->progress, b->stream);
     for (int32_t i = 0; i < p->plan->n_steps; i++)
         p->kernels[i]->launch(&p->calls[i]);
 }
@@ -208,6 +210,7 @@ static bool take_memory(struct backend_bucket *b, size_t bytes, struct error *er
     b->workspace = b->lanes + n * b->lane_stride;
     b->models = (struct cuda_model *)(void *)(b->workspace + n * b->workspace_floats);
     b->counters = (uint32_t *)(void *)(b->models + n);
+    b->n_valid = (int32_t *)(void *)(b->counters + n * CUDA_MAX_COUNTERS);
     /* Padding floats of parameters and gradients are zero for good. */
     return cuda_ok(cudaMemsetAsync(b->memory, 0, bytes, b->stream), "clearing memory", err) &&
            cuda_ok(cudaHostAlloc((void **)&b->host_models, n * sizeof *b->host_models,

@@ -177,6 +177,7 @@ static struct backend_device *device_open(const struct backend_options *options,
     dev->gpu = options->gpu;
     dev->tf32 = options->tf32;
     dev->compile = options->compile;
+    dev->reference = options->reference;
     int major, minor;
     if (!find_gpu(dev->gpu, &major, &minor, err) ||
         !cuda_ok(cudaSetDevice(dev->gpu), "opening it", err) ||

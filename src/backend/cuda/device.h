@@ -22,7 +22,7 @@ struct cuda_held {
 struct backend_device {
     int gpu;
     char variant[24]; /* "sm_90" */
-    bool tf32, compile;
+    bool tf32, compile, reference;
     pthread_mutex_t lock;
     struct cuda_held *held;
     int n_held;
@@ -76,6 +76,7 @@ struct backend_bucket {
     size_t slice_stride, lane_stride, workspace_floats;
     uint32_t *counters;
     struct cuda_model *models;
+    int32_t *n_valid;
     struct cuda_model *host_models; /* pinned */
     struct cuda_progress *progress; /* pinned, mapped */
     struct cuda_program train, eval;

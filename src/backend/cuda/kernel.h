@@ -66,6 +66,7 @@ struct cuda_call {
     const struct plan_step *step;
     cudaStream_t stream;
     struct cuda_model *model; /* K of them */
+    const int32_t *n_valid;   /* the models' once more, side by side */
     int32_t n_models, batch;  /* K; rows of a full batch */
     bool training, tf32;
     size_t lane, slice; /* floats from a model's part to the next model's */
@@ -109,16 +110,18 @@ extern const struct cuda_kernel cuda_gather_kernels[], cuda_activation_kernels[]
     cuda_mean_max_kernels[], cuda_batch_norm_kernels[], cuda_layer_norm_kernels[],
     cuda_linear_kernels[], cuda_conv_kernels[], cuda_embedding_kernels[], cuda_token_kernels[],
     cuda_attention_kernels[], cuda_loss_kernels[], cuda_update_kernels[];
+/* Tuned ones (tuned/): convolutions and linear layers on the stacked GEMM. */
+extern const struct cuda_kernel cuda_product_kernels[];
 
-/* The kernel for a step: the tuned set's, else the reference's; NULL when there is none at all.
- * Steps of no operation (gradients, update) are asked with OP_INPUT. */
-const struct cuda_kernel *cuda_kernel_find(enum step_kind kind, enum op_kind op);
+/* The kernel for a step: the tuned set's (unless `reference`), else the reference's; NULL when
+ * there is none at all.  Steps of no operation (gradients, update) are asked with OP_INPUT. */
+const struct cuda_kernel *cuda_kernel_find(bool reference, enum step_kind kind, enum op_kind op);
 bool cuda_variant_at(int i, struct backend_variant *out);
 const char *cuda_kernel_at(int i, enum step_kind kind, enum op_kind op);
 
 /* Takes each model to its next batch, and tells the host how far it is.  Once a step, before its
  * kernels. */
-void cuda_begin_step(struct cuda_model *models, int n_models, int batch,
+void cuda_begin_step(struct cuda_model *models, int32_t *n_valid, int n_models, int batch,
                      struct cuda_progress *progress, cudaStream_t stream);
 /* rows[i] = list[permutation(i)]: the order of an epoch, as data/split.h (order_epoch) has it. */
 void cuda_shuffle_rows(const uint32_t *list, int64_t n, uint64_t seed, uint32_t epoch,

@@ -25,6 +25,8 @@ static const struct cuda_kernel *const reference[] = {
     NULL,
 };
 
+static const struct cuda_kernel *const tuned[] = {cuda_product_kernels, NULL};
+
 static const struct cuda_kernel *find_in(const struct cuda_kernel *const *set, enum step_kind kind,
                                          enum op_kind op)
 {
@@ -35,23 +37,26 @@ static const struct cuda_kernel *find_in(const struct cuda_kernel *const *set, e
     return NULL;
 }
 
-const struct cuda_kernel *cuda_kernel_find(enum step_kind kind, enum op_kind op)
+const struct cuda_kernel *cuda_kernel_find(bool plain, enum step_kind kind, enum op_kind op)
 {
-    return find_in(reference, kind, op);
+    const struct cuda_kernel *kernel = plain ? NULL : find_in(tuned, kind, op);
+    return kernel ? kernel : find_in(reference, kind, op);
 }
 
 bool cuda_variant_at(int i, struct backend_variant *out)
 {
     int n = 0;
-    if (i != 0)
+    if (i < 0 || i > 1)
         return false;
     const bool usable = cudaGetDeviceCount(&n) == cudaSuccess && n > 0;
-    *out = (struct backend_variant){"reference", true, usable};
+    *out = (struct backend_variant){i == 0 ? "reference" : "stacked", i == 0, usable};
     return true;
 }
 
 const char *cuda_kernel_at(int i, enum step_kind kind, enum op_kind op)
 {
-    const struct cuda_kernel *kernel = i == 0 ? find_in(reference, kind, op) : NULL;
+    const struct cuda_kernel *kernel = i == 0   ? find_in(reference, kind, op)
+                                       : i == 1 ? find_in(tuned, kind, op)
+                                                : NULL;
     return kernel ? kernel->name : NULL;
 }

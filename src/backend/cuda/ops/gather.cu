@@ -4,8 +4,8 @@
 
 /* ---- the step ---- */
 
-static __global__ void begin_step(struct cuda_model *models, int n_models, int batch,
-                                  struct cuda_progress *progress)
+static __global__ void begin_step(struct cuda_model *models, int32_t *n_valid, int n_models,
+                                  int batch, struct cuda_progress *progress)
 {
     for (int k = threadIdx.x; k < n_models; k += blockDim.x) {
         struct cuda_model *m = &models[k];
@@ -13,7 +13,7 @@ static __global__ void begin_step(struct cuda_model *models, int n_models, int b
         const bool active = left > 0;
         progress[k].loss_sum = m->sums.loss_sum;
         progress[k].rows = first < m->n_rows ? first : m->n_rows;
-        m->n_valid = active ? (int32_t)(left < batch ? left : batch) : 0;
+        m->n_valid = n_valid[k] = active ? (int32_t)(left < batch ? left : batch) : 0;
         if (!active)
             continue;
         m->ids = m->rows + first;
@@ -24,10 +24,11 @@ static __global__ void begin_step(struct cuda_model *models, int n_models, int b
     }
 }
 
-void cuda_begin_step(struct cuda_model *models, int n_models, int batch,
+void cuda_begin_step(struct cuda_model *models, int32_t *n_valid, int n_models, int batch,
                      struct cuda_progress *progress, cudaStream_t stream)
 {
-    begin_step<<<1, n_models < 128 ? 128 : 1024, 0, stream>>>(models, n_models, batch, progress);
+    begin_step<<<1, n_models < 128 ? 128 : 1024, 0, stream>>>(models, n_valid, n_models, batch,
+                                                              progress);
 }
 
 static __global__ void shuffle_rows(const uint32_t *list, struct rng_perm p, uint32_t *rows)
