@@ -135,9 +135,11 @@ static bool make_program(struct backend_bucket *b, const struct plan_program *p,
     out->plan = p;
     out->calls = calloc((size_t)p->n_steps + 1, sizeof *out->calls);
     out->kernels = calloc((size_t)p->n_steps + 1, sizeof *out->kernels);
-    if (!out->calls || !out->kernels)
-        return host->error_set(err, ERROR_SYSTEM, "out of memory for a program of %d steps",
-                               (int)p->n_steps);
+    if (!out->calls || !out->kernels) {
+        host->error_set(err, ERROR_SYSTEM, "out of memory for a program of %d steps",
+                        (int)p->n_steps);
+        return false;
+    }
     for (int32_t i = 0; i < p->n_steps; i++) {
         const struct plan_step *s = &p->steps[i];
         out->kernels[i] = kernel_of(b->dev, s);

@@ -163,7 +163,7 @@ static bool find_gpu(int gpu, int *major, int *minor, struct error *err)
 
 static bool device_check(const struct backend_options *options, struct error *err)
 {
-    int major, minor;
+    int major = 0, minor = 0;
     return find_gpu(options->gpu, &major, &minor, err);
 }
 
@@ -178,7 +178,7 @@ static struct backend_device *device_open(const struct backend_options *options,
     dev->tf32 = options->tf32;
     dev->compile = options->compile;
     dev->reference = options->reference;
-    int major, minor;
+    int major = 0, minor = 0;
     if (!find_gpu(dev->gpu, &major, &minor, err) ||
         !cuda_ok(cudaSetDevice(dev->gpu), "opening it", err) ||
         !cuda_ok(cudaFree(NULL), "starting on it", err)) {
