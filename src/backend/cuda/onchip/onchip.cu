@@ -317,40 +317,71 @@ static __device__ __forceinline__ void cluster_barrier(int cluster)
     __syncthreads();
 }
 
-static __device__ __forceinline__ float update_one(const struct launch &L,
-                                                   const struct optim_step &s, float w, float g,
-                                                   float *slot)
+static __device__ __forceinline__ float update_one(enum optim_kind kind, const struct optim_step &s,
+                                                   float w, float g, float &s0, float &s1,
+                                                   float &s2)
 {
-    const int n = L.at.slice;
-    if (L.optim == OPTIM_SGD)
-        return optim_sgd(&s, w, g, slot);
-    return optim_adam(&s, w, g, slot, slot + n, slot + 2 * n);
+    return kind == OPTIM_SGD ? optim_sgd(&s, w, g, &s0) : optim_adam(&s, w, g, &s0, &s1, &s2);
 }
 
-/* Adds the blocks' gradients of this block's slice in order of rank, updates, tells all blocks. */
+static __device__ __forceinline__ float4 update_four(const struct launch &L,
+                                                     const struct optim_step &s, float4 w, float4 g,
+                                                     float *slot)
+{
+    const int n = L.at.slice, n_slots = L.net.n_slots;
+    const float4 zero = make_float4(0, 0, 0, 0);
+    float4 s0 = n_slots > 0 ? load4(slot) : zero, s1 = n_slots > 1 ? load4(slot + n) : zero;
+    float4 s2 = n_slots > 2 ? load4(slot + 2 * n) : zero;
+    w.x = update_one(L.optim, s, w.x, g.x, s0.x, s1.x, s2.x);
+    w.y = update_one(L.optim, s, w.y, g.y, s0.y, s1.y, s2.y);
+    w.z = update_one(L.optim, s, w.z, g.z, s0.z, s1.z, s2.z);
+    w.w = update_one(L.optim, s, w.w, g.w, s0.w, s1.w, s2.w);
+    if (n_slots > 0)
+        *(float4 *)slot = s0;
+    if (n_slots > 1)
+        *(float4 *)(slot + n) = s1;
+    if (n_slots > 2)
+        *(float4 *)(slot + 2 * n) = s2;
+    return w;
+}
+
+/* Sum of the cluster's gradients in order of rank; 8 loads are on their way at a time. */
+static __device__ __forceinline__ float4 cluster_sum(float *grad, int cluster)
+{
+    float4 g = load4(peer(grad, 0));
+    for (int first = 1; first < cluster; first += 7) {
+        float4 part[7];
+#pragma unroll
+        for (int r = 0; r < 7; r++)
+            if (first + r < cluster)
+                part[r] = load4(peer(grad, first + r));
+#pragma unroll
+        for (int r = 0; r < 7; r++)
+            if (first + r < cluster)
+                g = make_float4(g.x + part[r].x, g.y + part[r].y, g.z + part[r].z,
+                                g.w + part[r].w);
+    }
+    return g;
+}
+
+/* Adds the blocks' gradients of this block's slice, updates, tells all blocks; 4 neighbours a
+ * thread. */
 static __device__ void update_slice(const struct launch &L, const struct block_state &b,
                                     const struct optim_step &s)
 {
     const int cluster = L.plan.cluster, first = b.rank * L.at.slice;
     const int n = min(L.at.slice, L.at.n_params - first);
     float *w = b.smem + first, *grad = b.smem + L.at.grad + first, *slot = b.smem + L.at.slot;
-    if (cluster == 1) {
+    for (int e = threadIdx.x * 4; e < n; e += ONCHIP_THREADS * 4) {
+        const float4 g = cluster == 1 ? load4(grad + e) : cluster_sum(grad + e, cluster);
+        const float4 v = update_four(L, s, load4(w + e), g, slot + e);
+        if (cluster == 1) {
+            *(float4 *)(w + e) = v;
+            continue;
+        }
 #pragma unroll 4
-        for (int e = threadIdx.x; e < n; e += ONCHIP_THREADS)
-            w[e] = update_one(L, s, w[e], grad[e], slot + e);
-        return;
-    }
-    for (int e = threadIdx.x; e < n; e += ONCHIP_THREADS) {
-        float part[16], g = 0.0f;
-#pragma unroll
-        for (int r = 0; r < 16; r++)
-            part[r] = r < cluster ? peer(grad, r)[e] : 0.0f;
-#pragma unroll
-        for (int r = 0; r < 16; r++)
-            g = r < cluster ? g + part[r] : g;
-        const float v = update_one(L, s, w[e], g, slot + e);
         for (int r = 0; r < cluster; r++)
-            peer(w, r)[e] = v;
+            *(float4 *)peer(w + e, r) = v;
     }
 }
 
@@ -485,10 +516,8 @@ __global__ void __launch_bounds__(ONCHIP_THREADS, 1)
 }
 
 /* Rows a thread computes together, over chunks of 64 and of fewer rows. */
-#ifndef ONCHIP_TM_LONG
-#define ONCHIP_TM_LONG  4
-#define ONCHIP_TM_SHORT 2
-#endif
+#define ONCHIP_TM_LONG  2
+#define ONCHIP_TM_SHORT 1
 
 typedef void kernel_fn(const struct launch);
 

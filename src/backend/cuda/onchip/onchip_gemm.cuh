@@ -13,6 +13,13 @@
 
 #define ONCHIP_WARPS (ONCHIP_THREADS / 32)
 
+/* Number t of a tile among n_m x (columns) to row and column of tiles without dividing: rows are
+ * counted in a power of 2, those from n_m on being nobody's. */
+static __device__ __forceinline__ int tile_bits(int n_m)
+{
+    return 32 - __clz(n_m - 1);
+}
+
 static __device__ __forceinline__ float4 load4(const float *p)
 {
     return *(const float4 *)p;
@@ -35,9 +42,12 @@ static __device__ void forward_fma(const float *in, int ldi, const float *w, int
     const bool split = n_out4 <= 4; /* one column group: the 4 lanes of a row split k */
     const int lane_n = split ? 0 : lane >> 3, k_step = split ? 16 : 4;
     const int tiles_m = (rows + 8 * TM - 1) / (8 * TM), tiles_n = (n_out4 + 15) / 16;
-    for (int t = warp; t < tiles_m * tiles_n; t += ONCHIP_WARPS) {
-        const int m0 = t % tiles_m * 8 * TM + (lane & 7);
-        int n0 = t / tiles_m * 16 + lane_n * 4;
+    const int bits = tile_bits(tiles_m);
+    for (int t = warp; t < tiles_n << bits; t += ONCHIP_WARPS) {
+        const int tile_m = t & ((1 << bits) - 1), m0 = tile_m * 8 * TM + (lane & 7);
+        if (tile_m >= tiles_m)
+            continue;
+        int n0 = (t >> bits) * 16 + lane_n * 4;
         const bool active = n0 < n_out4;
         n0 = active ? n0 : 0;
         float acc[TM][4];
@@ -93,9 +103,12 @@ static __device__ void data_grad_fma(const float *dz, const float *w, int ldz, f
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int tiles_m = (rows + 8 * TM - 1) / (8 * TM), tiles_n = (n_in4 + 15) / 16;
-    for (int t = warp; t < tiles_m * tiles_n; t += ONCHIP_WARPS) {
-        const int m0 = t % tiles_m * 8 * TM + (lane & 7);
-        const int n0 = t / tiles_m * 16 + (lane >> 3);
+    const int bits = tile_bits(tiles_m);
+    for (int t = warp; t < tiles_n << bits; t += ONCHIP_WARPS) {
+        const int tile_m = t & ((1 << bits) - 1), m0 = tile_m * 8 * TM + (lane & 7);
+        if (tile_m >= tiles_m)
+            continue;
+        const int n0 = (t >> bits) * 16 + (lane >> 3);
         float acc[TM][4];
 #pragma unroll
         for (int i = 0; i < TM; i++)
@@ -136,19 +149,19 @@ static __device__ void weight_grad_fma(const float *h, int ldh, const float *dz,
                                        int rows, int n_in4, int n_out4, bool add)
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int lanes_m = 8, lanes_n = 4; /* powers of 2 */
-    while (lanes_m > 1 && lanes_m / 2 * 4 >= n_in4)
-        lanes_m /= 2;
-    while (lanes_n > 1 && lanes_n / 2 * 4 >= n_out4)
-        lanes_n /= 2;
-    const int n_split = 32 / (lanes_m * lanes_n);
-    const int lm = lane % lanes_m, ln = lane / lanes_m % lanes_n, ls = lane / (lanes_m * lanes_n);
+    const int bits_m = min(3, tile_bits(n_in4 / 4)), bits_n = min(2, tile_bits(n_out4 / 4));
+    const int lanes_m = 1 << bits_m, lanes_n = 1 << bits_n, n_split = 32 >> (bits_m + bits_n);
+    const int lm = lane & (lanes_m - 1), ln = lane >> bits_m & (lanes_n - 1);
+    const int ls = lane >> (bits_m + bits_n);
     const int wide = lanes_m * 4; /* distance of a thread's groups */
-    const int tiles_m = (n_in4 + wide * TM4 - 1) / (wide * TM4);
-    const int tiles_n = (n_out4 + lanes_n * 4 - 1) / (lanes_n * 4);
-    for (int t = warp; t < tiles_m * tiles_n; t += ONCHIP_WARPS) {
-        const int m0 = t % tiles_m * wide * TM4 + lm * 4;
-        const int n0 = (t / tiles_m * lanes_n + ln) * 4;
+    const int tiles_m = (n_in4 + wide * TM4 - 1) / TM4 >> (bits_m + 2);
+    const int tiles_n = (n_out4 + lanes_n * 4 - 1) >> (bits_n + 2);
+    const int bits = tile_bits(tiles_m);
+    for (int t = warp; t < tiles_n << bits; t += ONCHIP_WARPS) {
+        const int tile_m = t & ((1 << bits) - 1), m0 = tile_m * wide * TM4 + lm * 4;
+        if (tile_m >= tiles_m)
+            continue;
+        const int n0 = ((t >> bits) * lanes_n + ln) * 4;
         const bool active = n0 < n_out4;
         float acc[TM4 * 4][4];
 #pragma unroll
@@ -259,8 +272,11 @@ static __device__ void product_tf32(const float *a, int am, int ak, const float 
 {
     const int g = (threadIdx.x & 31) >> 2, q = threadIdx.x & 3, warp = threadIdx.x >> 5;
     const int tiles_m = (n_m + 15) / 16, tiles_n = (n_n + 8 * NF - 1) / (8 * NF);
-    for (int t = warp; t < tiles_m * tiles_n; t += ONCHIP_WARPS) {
-        const int m0 = t % tiles_m * 16, n0 = t / tiles_m * 8 * NF;
+    const int bits = tile_bits(tiles_m);
+    for (int t = warp; t < tiles_n << bits; t += ONCHIP_WARPS) {
+        const int tile_m = t & ((1 << bits) - 1), m0 = tile_m * 16, n0 = (t >> bits) * 8 * NF;
+        if (tile_m >= tiles_m)
+            continue;
         float acc[NF][4];
 #pragma unroll
         for (int j = 0; j < NF; j++)

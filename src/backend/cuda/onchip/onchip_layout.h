@@ -6,9 +6,7 @@
 
 #include "backend/cuda/onchip/onchip.h"
 
-#ifndef ONCHIP_THREADS
-#define ONCHIP_THREADS 256 /* of a block */
-#endif
+#define ONCHIP_THREADS    512 /* of a block */
 #define ONCHIP_STEP_TABLE 32 /* updates whose scalars are prepared at once */
 
 #if defined(__CUDACC__)
