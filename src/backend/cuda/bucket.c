@@ -247,7 +247,8 @@ static bool bucket_init(struct backend_bucket *b, struct error *err)
            cuda_ok(cudaEventCreateWithFlags(&b->window[1], cudaEventDisableTiming), "an event",
                    err) &&
            take_memory(b, bytes, err) && make_program(b, &b->plan->train, &b->train, err) &&
-           make_program(b, &b->plan->eval, &b->eval, err) && warm_up(b, err);
+           make_program(b, &b->plan->eval, &b->eval, err) && cuda_mlp_make(b, err) &&
+           warm_up(b, err);
 }
 
 struct backend_bucket *cuda_bucket_new(struct backend_device *dev, const struct plan *plan,
@@ -284,6 +285,7 @@ void cuda_bucket_free(struct backend_bucket *b)
     cudaSetDevice(b->dev->gpu);
     release_program(&b->train);
     release_program(&b->eval);
+    cuda_mlp_release(&b->mlp);
     for (int i = 0; i < b->n_lists; i++)
         cudaFree(b->lists[i].rows);
     free(b->lists);

@@ -3,6 +3,7 @@
 #define BACKEND_CUDA_DEVICE_H
 
 #include "backend/cuda/kernel.h"
+#include "backend/cuda/onchip/onchip.h"
 #include "backend/load.h"
 
 #include <pthread.h>
@@ -65,7 +66,17 @@ struct cuda_room {
     size_t bytes;
 };
 
+/* tuned/mlp.c: a small MLP trains a pass in one launch. */
+struct cuda_mlp {
+    bool usable;
+    struct onchip_mlp net;
+    struct onchip_plan plan;
+    struct onchip_model *models, *host; /* K, on the device and here; each followed by its sums */
+    struct onchip_sums *sums, *host_sums;
+};
+
 struct backend_bucket {
+    struct cuda_mlp mlp;
     struct backend_device *dev;
     const struct plan *plan;
     int n_models;
@@ -98,6 +109,17 @@ void cuda_model_read(const struct backend_bucket *b, int k, float *params, float
                      float *buffers);
 /* Launches one step of a program: every model's next batch. */
 void cuda_launch_step(const struct backend_bucket *b, const struct cuda_program *p);
+
+/* ---- tuned/mlp.c ---- */
+
+/* Finds out whether the bucket's networks are such MLPs; false when memory is short. */
+bool cuda_mlp_make(struct backend_bucket *b, struct error *err);
+void cuda_mlp_release(struct cuda_mlp *m);
+/* Can the training passes in host_models go that way?  If so: runs them to their end, and puts
+ * their sums into host_models. */
+bool cuda_mlp_usable(const struct backend_bucket *b);
+bool cuda_mlp_train(struct backend_bucket *b, struct error *err);
+void cuda_mlp_sums(struct backend_bucket *b);
 
 /* ---- run.c ---- */
 

@@ -279,6 +279,13 @@ static bool run_round(struct bucket_run *r, enum pass_kind kind, struct error *e
         b->progress[k] = (struct cuda_progress){0};
     if (!send_round(r, kind, steps, err))
         return false;
+    if (kind == PASS_TRAIN && cuda_mlp_usable(b)) {
+        if (!cuda_mlp_train(b, err))
+            return false;
+        cuda_mlp_sums(b);
+        report(r, kind, steps, t0, host->clock_now_s());
+        return true;
+    }
     const int64_t launched = launch_steps(r, kind, steps);
     if (!cuda_ok(cudaGetLastError(), "launching a step", err) ||
         !cuda_ok(cudaMemcpyAsync(b->host_models, b->models, (size_t)b->n_models * sizeof *b->models,
