@@ -1,7 +1,8 @@
 /* labels: full; timeout: 300 */
 /* Jobs that differ in all a bucket lets differ -- folds, epochs, schedules, clipping, optimiser
  * options -- trained on the GPU: against the CPU (same samples, masks and augmentation, so the same
- * losses but for rounding), twice (same bits), as graphs (same bits), alone and stacked.
+ * losses but for rounding), twice (same bits), as graphs (same bits), alone and stacked, on the plain
+ * kernels too.
  */
 #include "helper_company.h"
 #include "helper_gpu.h"
@@ -30,7 +31,8 @@ static struct trained *train(const struct scenario *s, const struct dataset *d, 
                              bool compile, int first, int n)
 {
     struct trained *t = calloc(1, sizeof *t);
-    test_engine = (struct engine_options){.device = device, .compile = compile};
+    test_engine.device = device;
+    test_engine.compile = compile;
     t->n = n;
     company_train(s, d, 2, first, n, t->records, t->states);
     return t;
@@ -91,6 +93,11 @@ static void check(const struct scenario *s)
     struct trained *graphs = train(s, d, "cuda", true, 0, n);
     struct trained *three = train(s, d, "cuda", true, n - 3, 3);
     struct trained *alone = train(s, d, "cuda", true, 1, 1);
+    test_engine.reference = true;
+    struct trained *plain = train(s, d, "cuda", false, 0, n);
+    test_engine.reference = false;
+    assert_close(s, plain, 0, cpu, 0, n, 5e-3);
+    release(plain);
     assert_close(s, gpu, 0, cpu, 0, n, 5e-3);
     assert_same(s, gpu, again);
     assert_same(s, gpu, graphs);
