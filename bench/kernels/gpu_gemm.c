@@ -102,12 +102,18 @@ static void compare(const struct gemm_shape *s, enum gemm_pass pass, enum gemm_m
     must(cudaMalloc(&ws, bytes + 16), "workspace");
     must(cudaMemset(ws, 0xFF, bytes), "poison"); /* NaN */
     const bool acc = pass != GEMM_FORWARD && (choice.tile & 1);
-    const struct gemm_args args = {
-        .a = pass == GEMM_DATA_GRAD ? d->dy : d->x, .b = pass == GEMM_WEIGHT_GRAD ? d->dy : d->w,
-        .out = out, .a_stride = pass == GEMM_DATA_GRAD ? h->ny : h->nx,
-        .b_stride = pass == GEMM_WEIGHT_GRAD ? h->ny : h->nw, .out_stride = n, .bias = d->bias,
-        .bias_stride = (size_t)s->out_c, .n_valid = d_valid, .accumulate = acc,
-        .relu = pass == GEMM_FORWARD && choice.tile == 0, .workspace = ws};
+    const struct gemm_args args = {.a = pass == GEMM_DATA_GRAD ? d->dy : d->x,
+                                   .b = pass == GEMM_WEIGHT_GRAD ? d->dy : d->w,
+                                   .out = out,
+                                   .a_stride = pass == GEMM_DATA_GRAD ? h->ny : h->nx,
+                                   .b_stride = pass == GEMM_WEIGHT_GRAD ? h->ny : h->nw,
+                                   .out_stride = n,
+                                   .bias = d->bias,
+                                   .bias_stride = (size_t)s->out_c,
+                                   .n_valid = d_valid,
+                                   .accumulate = acc,
+                                   .relu = pass == GEMM_FORWARD && choice.tile == 0,
+                                   .workspace = ws};
     must(gemm_launch(pass, math, s, choice, &args, NULL), "launch");
     must(cudaDeviceSynchronize(), "kernel");
     float *got = malloc(all * 4);
@@ -118,9 +124,9 @@ static void compare(const struct gemm_shape *s, enum gemm_pass pass, enum gemm_m
     double *want = malloc(n * sizeof *want);
     for (int k = 0; k < s->n_models; k++) {
         const size_t ko = (size_t)k * n, rows = (size_t)valid[k];
-        const size_t live = valid[k] == 0               ? 0
+        const size_t live = valid[k] == 0              ? 0
                             : pass == GEMM_WEIGHT_GRAD ? n
-                                                        : n / (size_t)s->batch * rows;
+                                                       : n / (size_t)s->batch * rows;
         memset(want, 0, n * sizeof *want);
         host_pass(pass, s, h->x + (size_t)k * h->nx, h->w + (size_t)k * h->nw,
                   h->dy + (size_t)k * h->ny, valid[k], want);
@@ -200,7 +206,10 @@ static void check_shape(const struct gemm_shape *s, struct counts *count)
     d.dbias = on_device(NULL, K * s->out_c);
     int32_t valid[16];
     for (int k = 0; k < s->n_models; k++) /* whole, none, all but one, half */
-        valid[k] = k % 4 == 1 ? 0 : k % 4 == 2 ? s->batch - 1 : k % 4 == 3 ? s->batch / 2 : s->batch;
+        valid[k] = k % 4 == 1   ? 0
+                   : k % 4 == 2 ? s->batch - 1
+                   : k % 4 == 3 ? s->batch / 2
+                                : s->batch;
     int32_t *d_valid = (int32_t *)on_device((float *)valid, K);
     for (int pass = 0; pass < 3; pass++)
         for (int math = 0; math < 3; math++) {
@@ -252,7 +261,8 @@ static void time_shape(const char *name, const struct gemm_shape *s)
     must(cudaEventCreate(&a), "event");
     must(cudaEventCreate(&b), "event");
     static const double peak[] = {50e12, 350e12, 700e12};
-    static const char *const maths[] = {"f32", "tf32", "bf16"}, *const passes[] = {"fwd", "dx", "dw"};
+    static const char *const maths[] = {"f32", "tf32", "bf16"}, *const passes[] = {"fwd", "dx",
+                                                                                   "dw"};
     const double flop = 2.0 * (double)K * (double)ny * s->kernel_h * s->kernel_w * s->in_c;
     for (int math = 0; math < 3; math++)
         for (int pass = 0; pass < 3; pass++) {
@@ -263,11 +273,16 @@ static void time_shape(const char *name, const struct gemm_shape *s)
             for (int i = 0; i < n; i++) {
                 if (gemm_workspace_bytes((enum gemm_pass)pass, s, c[i]) > (size_t)2 << 30)
                     continue;
-                const struct gemm_args args = {.a = pass == 1 ? y : x, .b = pass == 2 ? y : w,
-                                               .out = pass == 0 ? y : pass == 1 ? x : w,
+                const struct gemm_args args = {.a = pass == 1 ? y : x,
+                                               .b = pass == 2 ? y : w,
+                                               .out = pass == 0   ? y
+                                                      : pass == 1 ? x
+                                                                  : w,
                                                .a_stride = pass == 1 ? ny : nx,
                                                .b_stride = pass == 2 ? ny : nw,
-                                               .out_stride = pass == 0 ? ny : pass == 1 ? nx : nw,
+                                               .out_stride = pass == 0   ? ny
+                                                             : pass == 1 ? nx
+                                                                         : nw,
                                                .workspace = ws};
                 float t[5];
                 for (int r = 0; r < 5; r++) {

@@ -162,8 +162,13 @@ static bool check(const struct test *t)
 {
     struct onchip_mlp net;
     const int64_t n_params = describe(t, &net);
-    struct optim_args args = {.lr = 0.01, .momentum = t->momentum, .weight_decay = t->weight_decay,
-                              .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .amsgrad = t->amsgrad,
+    struct optim_args args = {.lr = 0.01,
+                              .momentum = t->momentum,
+                              .weight_decay = t->weight_decay,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-3,
+                              .amsgrad = t->amsgrad,
                               .nesterov = t->momentum > 0.5};
     net.n_slots = t->optim == OPTIM_SGD ? t->momentum > 0 : 2 + t->amsgrad;
     const size_t nx = (size_t)t->rows * (size_t)t->width[0];
@@ -187,16 +192,24 @@ static bool check(const struct test *t)
     must(cudaMalloc((void **)&sums, K * (size_t)t->epochs * sizeof *sums), "cudaMalloc");
     struct onchip_model *models = calloc(K, sizeof *models);
     for (size_t k = 0; k < K; k++)
-        models[k] = (struct onchip_model){
-            .params = dp + k * (size_t)n_params, .slots = ds + 3 * k * (size_t)n_params,
-            .slot_stride = n_params, .sums = sums + k * (size_t)t->epochs, .first_update = 1,
-            .seed = 100 + k, .first_epoch = 1, .n_rows = k == 1 ? t->rows - 1 : t->rows,
-            .n_epochs = t->epochs, .permute = t->permute, .train = 1, .optim = args};
+        models[k] = (struct onchip_model){.params = dp + k * (size_t)n_params,
+                                          .slots = ds + 3 * k * (size_t)n_params,
+                                          .slot_stride = n_params,
+                                          .sums = sums + k * (size_t)t->epochs,
+                                          .first_update = 1,
+                                          .seed = 100 + k,
+                                          .first_epoch = 1,
+                                          .n_rows = k == 1 ? t->rows - 1 : t->rows,
+                                          .n_epochs = t->epochs,
+                                          .permute = t->permute,
+                                          .train = 1,
+                                          .optim = args};
     struct onchip_model *dm = to_device(models, K * sizeof *models);
-    const struct onchip_data data = {
-        .x = t->u8 ? to_device(d.bytes, nx) : to_device(d.x, nx * 4), .is_u8 = t->u8,
-        .divisor = t->u8 ? 255.0f : 1.0f, .value = to_device(d.value, (size_t)t->rows * 4),
-        .label = to_device(d.label, (size_t)t->rows * 4)};
+    const struct onchip_data data = {.x = t->u8 ? to_device(d.bytes, nx) : to_device(d.x, nx * 4),
+                                     .is_u8 = t->u8,
+                                     .divisor = t->u8 ? 255.0f : 1.0f,
+                                     .value = to_device(d.value, (size_t)t->rows * 4),
+                                     .label = to_device(d.label, (size_t)t->rows * 4)};
     struct onchip_chip chip = this_chip();
     if (chip.max_cluster > t->cluster_cap)
         chip.max_cluster = t->cluster_cap;
@@ -238,15 +251,85 @@ static bool check(const struct test *t)
 static int check_all(void)
 {
     static const struct test tests[] = {
-        {3, {8, 128, 64, 1}, 256, 1000, 3, 3, 1, OPTIM_ADAM, false, false, false, true, false, 0, 0},
-        {3, {8, 128, 64, 1}, 256, 1000, 3, 15, 8, OPTIM_ADAM, false, false, false, true, false, 0, 0},
-        {3, {8, 128, 64, 1}, 256, 1000, 3, 2, 4, OPTIM_ADAM, true, false, false, true, false, 0, 0.01},
+        {3,
+         {8, 128, 64, 1},
+         256,
+         1000,
+         3,
+         3,
+         1,
+         OPTIM_ADAM,
+         false,
+         false,
+         false,
+         true,
+         false,
+         0,
+         0},
+        {3,
+         {8, 128, 64, 1},
+         256,
+         1000,
+         3,
+         15,
+         8,
+         OPTIM_ADAM,
+         false,
+         false,
+         false,
+         true,
+         false,
+         0,
+         0},
+        {3,
+         {8, 128, 64, 1},
+         256,
+         1000,
+         3,
+         2,
+         4,
+         OPTIM_ADAM,
+         true,
+         false,
+         false,
+         true,
+         false,
+         0,
+         0.01},
         {3, {8, 128, 64, 1}, 256, 1000, 3, 3, 1, OPTIM_ADAM, false, true, false, true, false, 0, 0},
-        {3, {8, 128, 64, 1}, 256, 1000, 3, 15, 8, OPTIM_ADAM, false, true, false, true, false, 0, 0},
+        {3,
+         {8, 128, 64, 1},
+         256,
+         1000,
+         3,
+         15,
+         8,
+         OPTIM_ADAM,
+         false,
+         true,
+         false,
+         true,
+         false,
+         0,
+         0},
         {2, {64, 37, 10}, 64, 150, 2, 2, 1, OPTIM_SGD, false, false, true, true, false, 0.9, 0.01},
         {2, {64, 37, 10}, 64, 150, 2, 2, 4, OPTIM_SGD, false, true, true, false, true, 0.9, 0},
         {1, {13, 1}, 50, 103, 2, 1, 1, OPTIM_SGD, false, false, false, false, false, 0, 0},
-        {4, {5, 33, 17, 9, 3}, 100, 230, 2, 2, 2, OPTIM_ADAMW, false, false, false, true, false, 0, 0.1},
+        {4,
+         {5, 33, 17, 9, 3},
+         100,
+         230,
+         2,
+         2,
+         2,
+         OPTIM_ADAMW,
+         false,
+         false,
+         false,
+         true,
+         false,
+         0,
+         0.1},
         {3, {8, 128, 64, 1}, 256, 17, 2, 2, 8, OPTIM_ADAM, false, false, false, true, false, 0, 0},
     };
     int bad = 0;
@@ -276,13 +359,22 @@ static void time_mlp(int K, bool tf32)
     must(cudaMalloc((void **)&sums, (size_t)K * EPOCHS * sizeof *sums), "cudaMalloc");
     struct onchip_model *m = calloc((size_t)K, sizeof *m);
     for (int k = 0; k < K; k++)
-        m[k] = (struct onchip_model){
-            .params = dp + 3 * n * k, .slots = dp + 3 * n * k + n, .slot_stride = n,
-            .sums = sums + k * EPOCHS, .first_update = 1, .seed = (uint64_t)k, .first_epoch = 1,
-            .n_rows = ROWS, .n_epochs = EPOCHS, .permute = 1, .train = 1,
-            .optim = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}};
+        m[k] =
+            (struct onchip_model){.params = dp + 3 * n * k,
+                                  .slots = dp + 3 * n * k + n,
+                                  .slot_stride = n,
+                                  .sums = sums + k * EPOCHS,
+                                  .first_update = 1,
+                                  .seed = (uint64_t)k,
+                                  .first_epoch = 1,
+                                  .n_rows = ROWS,
+                                  .n_epochs = EPOCHS,
+                                  .permute = 1,
+                                  .train = 1,
+                                  .optim = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}};
     struct onchip_model *dm = to_device(m, (size_t)K * sizeof *m);
-    const struct onchip_data data = {.x = to_device(x, (size_t)ROWS * 32), .divisor = 1,
+    const struct onchip_data data = {.x = to_device(x, (size_t)ROWS * 32),
+                                     .divisor = 1,
                                      .value = to_device(y, (size_t)ROWS * 4)};
     struct onchip_chip chip = this_chip();
     struct onchip_plan plan;

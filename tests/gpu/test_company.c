@@ -1,8 +1,8 @@
 /* labels: full; timeout: 300 */
 /* Jobs that differ in all a bucket lets differ -- folds, epochs, schedules, clipping, optimiser
  * options -- trained on the GPU: against the CPU (same samples, masks and augmentation, so the same
- * losses but for rounding), twice (same bits), as graphs (same bits), alone and stacked, on the plain
- * kernels too.
+ * losses but for rounding), twice (same bits), as graphs (same bits), alone and stacked, on the
+ * plain kernels too.
  */
 #include "helper_company.h"
 #include "helper_gpu.h"

@@ -17,13 +17,13 @@
  *
  * A linear layer [in][out] is a 1x1 convolution of 1x1 images; over L rows a sample, of images of
  * L x 1 (in_h = out_h = L).  gemm_linear() says so.  A tied linear layer (weight [out][in]) is the
- * same with roles exchanged: forward = DATA_GRAD of gemm_linear(in_c = out, out_c = in) with dy := x
- * and dx := y; its data gradient is that shape's FORWARD of x := dy; its weight gradient that
+ * same with roles exchanged: forward = DATA_GRAD of gemm_linear(in_c = out, out_c = in) with dy :=
+ * x and dx := y; its data gradient is that shape's FORWARD of x := dy; its weight gradient that
  * shape's WEIGHT_GRAD with x := dy, dy := x.
  *
- * Partial batches: n_valid[k] (device memory, read by the kernels; NULL: all of batch) is the number
- * of leading rows of model k that count.  Rows from n_valid[k] on are neither read nor written.
- * With n_valid[k] = 0 nothing of model k is touched, its gradients included.
+ * Partial batches: n_valid[k] (device memory, read by the kernels; NULL: all of batch) is the
+ * number of leading rows of model k that count.  Rows from n_valid[k] on are neither read nor
+ * written. With n_valid[k] = 0 nothing of model k is touched, its gradients included.
  *
  * Same choice, same inputs: same bits.  Sums run in an order that depends on the shape and the
  * choice alone (not on K, n_valid of others, or the chip): splits are added in order through the
@@ -81,9 +81,9 @@ size_t gemm_workspace_bytes(enum gemm_pass pass, const struct gemm_shape *shape,
                             struct gemm_choice choice);
 
 struct gemm_args {
-    const float *a; /* FORWARD, WEIGHT_GRAD: x;  DATA_GRAD: dy */
-    const float *b; /* FORWARD, DATA_GRAD: w;    WEIGHT_GRAD: dy */
-    float *out;     /* y, dx or dw */
+    const float *a;                        /* FORWARD, WEIGHT_GRAD: x;  DATA_GRAD: dy */
+    const float *b;                        /* FORWARD, DATA_GRAD: w;    WEIGHT_GRAD: dy */
+    float *out;                            /* y, dx or dw */
     size_t a_stride, b_stride, out_stride; /* floats between models */
     const float *bias;                     /* FORWARD, or NULL */
     size_t bias_stride;

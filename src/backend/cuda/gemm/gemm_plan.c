@@ -4,10 +4,11 @@
 
 const struct gemm_tile_info gemm_tiles[GEMM_N_TILES] = {{128, 64}, {64, 64}};
 
-struct gemm_shape gemm_linear(int32_t n_models, int32_t batch, int32_t rows, int32_t in, int32_t out)
+struct gemm_shape gemm_linear(int32_t n_models, int32_t batch, int32_t rows, int32_t in,
+                              int32_t out)
 {
-    const struct gemm_shape s = {n_models, batch, rows, 1, in, rows, 1, out, 1, 1,
-                                 1,        1,     0,    0, 1,  1,    1};
+    const struct gemm_shape s = {n_models, batch, rows, 1, in, rows, 1, out, 1,
+                                 1,        1,     1,    0, 0,  1,    1, 1};
     return s;
 }
 

@@ -12,8 +12,8 @@
  * of rank through distributed shared memory, updates it, and writes it back to all.
  * Sums run in an order that depends on the plan alone: same plan, same inputs, same bits.
  *
- * Math: strict (fp32 multiply-adds), or tf32 (products on tensor cores, inputs rounded to 10 bits of
- * mantissa; sums, loss and optimiser fp32).
+ * Math: strict (fp32 multiply-adds), or tf32 (products on tensor cores, inputs rounded to 10 bits
+ * of mantissa; sums, loss and optimiser fp32).
  */
 #ifndef BACKEND_CUDA_ONCHIP_ONCHIP_H
 #define BACKEND_CUDA_ONCHIP_ONCHIP_H
@@ -76,11 +76,11 @@ struct onchip_sums {
 
 /* One model's work, in device memory; all pointers are the device's. */
 struct onchip_model {
-    float *params;         /* parameter block of the model */
-    float *slots;          /* slot s at + s * slot_stride */
-    int64_t slot_stride;   /* floats */
-    const uint32_t *rows;  /* sample ids of the pass; NULL: 0 .. n_rows - 1 */
-    struct onchip_sums *sums; /* n_epochs of them */
+    float *params;                  /* parameter block of the model */
+    float *slots;                   /* slot s at + s * slot_stride */
+    int64_t slot_stride;            /* floats */
+    const uint32_t *rows;           /* sample ids of the pass; NULL: 0 .. n_rows - 1 */
+    struct onchip_sums *sums;       /* n_epochs of them */
     const struct optim_step *steps; /* one an update of this launch; NULL: from `optim` */
     int64_t first_update;           /* number (from 1) of the first update */
     uint64_t seed;

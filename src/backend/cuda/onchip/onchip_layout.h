@@ -1,13 +1,13 @@
 /* Where a network lies in a block's shared memory (floats).  Widths are rounded up to 4, and rows
- * are 4 modulo 8 floats long, so that 8 rows of 16-byte vectors meet no bank twice.  Padding is zero
- * and stays zero: padded weights get zero gradients and every rule keeps a zero at zero. */
+ * are 4 modulo 8 floats long, so that 8 rows of 16-byte vectors meet no bank twice.  Padding is
+ * zero and stays zero: padded weights get zero gradients and every rule keeps a zero at zero. */
 #ifndef BACKEND_CUDA_ONCHIP_LAYOUT_H
 #define BACKEND_CUDA_ONCHIP_LAYOUT_H
 
 #include "backend/cuda/onchip/onchip.h"
 
 #define ONCHIP_THREADS    512 /* of a block */
-#define ONCHIP_STEP_TABLE 32 /* updates whose scalars are prepared at once */
+#define ONCHIP_STEP_TABLE 32  /* updates whose scalars are prepared at once */
 
 #if defined(__CUDACC__)
 #define LAYOUT_FUNC static inline __host__ __device__

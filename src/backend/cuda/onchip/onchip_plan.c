@@ -39,8 +39,8 @@ bool onchip_plan_make(const struct onchip_mlp *net, int32_t batch, int32_t n_mod
     memset(out, 0, sizeof *out);
     for (int32_t cluster = 1; cluster <= MAX_CLUSTER && cluster <= chip->max_cluster;
          cluster *= 2) {
-        const bool fills = (int64_t)n_models * cluster <= chip->n_sm &&
-                           batch >= MIN_BLOCK_ROWS * cluster;
+        const bool fills =
+            (int64_t)n_models * cluster <= chip->n_sm && batch >= MIN_BLOCK_ROWS * cluster;
         const int32_t rows = (batch + cluster - 1) / cluster;
         const int32_t chunk = fitting_chunk(net, cluster, rows, chip->smem_bytes);
         /* A larger cluster than fills the chip only where a smaller one does not fit. */
