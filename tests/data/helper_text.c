@@ -47,6 +47,11 @@ struct bytes small_model(void)
     return b;
 }
 
+char *text_path(void **state, const char *name)
+{
+    return path_join(*state, name);
+}
+
 json_t *golden_text(const char *name)
 {
     const char *root = getenv("FUGUE_TEST_SOURCE");

@@ -2,6 +2,8 @@
 #ifndef TESTS_DATA_HELPER_TEXT_H
 #define TESTS_DATA_HELPER_TEXT_H
 
+#include "base/file.h"
+#include "base/text.h"
 #include "helper_data.h"
 
 #include <jansson.h>
@@ -19,6 +21,9 @@ void add_piece(struct bytes *b, const char *text, float score, int type);
 #define SMALL_PIECES     11
 #define SMALL_VOCABULARY (SMALL_PIECES + 2)
 struct bytes small_model(void);
+
+/* malloc'd path of a file in the test's folder. */
+char *text_path(void **state, const char *name);
 
 /* A file of tests/golden/text/; the caller decref's it. */
 json_t *golden_text(const char *name);
