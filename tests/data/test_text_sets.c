@@ -181,7 +181,8 @@ static void test_sentences(void **state)
     data_free(d);
     /* torchtext's folders */
     remove_file(state, "SST-2/dev.tsv");
-    refused(state, SMALL_8, ERROR_DATA, "SST-2/dev.tsv' is not there; download https://");
+    refused(state, SMALL_8, ERROR_DATA,
+            "SST-2/dev.tsv' is not there; 'fugue prefetch sst2' fetches it");
     write_gz(state, "datasets/SST2/SST-2/dev.tsv.gz", HEAD "good\t1\nfilm\t0\n", 28);
     put(state, "datasets/SST2/SST-2/train.tsv", HEAD "good\t1\nbad\t0");
     d = load(state, SMALL_8);
@@ -217,7 +218,8 @@ static void test_sst2_tokenizer(void **state)
     assert_true(info.vocabulary == SMALL_VOCABULARY && info.n_train == 9 && info.n_test == 872);
     assert_true(data_describe("sst2", false, &info, &err));
     assert_true(info.vocabulary == 250002 && info.n_train == 67349 && info.n_test == 872);
-    refused(state, "sst2", ERROR_DATA, "xlm-roberta-base/sentencepiece.bpe.model' is not there");
+    refused(state, "sst2", ERROR_DATA,
+            "weights/xlm-roberta-base/sentencepiece.bpe.model' is not there");
     refused(state, "sst2", ERROR_DATA,
             "download https://huggingface.co/FacebookAI/xlm-roberta-base");
     refused(state, "sst2", ERROR_DATA, "tokenizer=FILE");
@@ -226,7 +228,7 @@ static void test_sst2_tokenizer(void **state)
     assert_contains(err.text, "none.model");
     /* A model of another size in the published one's place. */
     const struct bytes b = small_model();
-    write_file(state, "xlm-roberta-base/sentencepiece.bpe.model", b.data, b.len);
+    write_file(state, "weights/xlm-roberta-base/sentencepiece.bpe.model", b.data, b.len);
     refused(state, "sst2", ERROR_DATA, "has a vocabulary of 13; XLM-R's has 250002");
     put(state, "small.model", "rubbish");
     refused(state, SMALL_8, ERROR_DATA, "small.model' is no SentencePiece model");

@@ -2,11 +2,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/download.h"
 #include "data/text/text_sets.h"
 #include "data/text/tokenizer.h"
 #include "data/text/tsv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The largest has 3.8 MB. */
 #define MAX_BYTES (64u << 20)
@@ -22,6 +24,16 @@ static char *tokenizer_path(const struct data_args *args, const char *root)
                                              : path_join(root, XLMR_TOKENIZER_PATH);
 }
 
+/* Where the published one comes from, as the table of downloads says. */
+static const char *published_url(void)
+{
+    const struct download *d = download_find("sst2");
+    for (int i = 0; d && i < d->n_files; i++)
+        if (strcmp(d->files[i].place, XLMR_TOKENIZER_PATH) == 0)
+            return d->files[i].source[0];
+    return "XLM-R's sentencepiece.bpe.model";
+}
+
 static bool tokenizer_present(const struct data_args *args, const char *path, struct error *err)
 {
     if (file_exists(path))
@@ -30,11 +42,12 @@ static bool tokenizer_present(const struct data_args *args, const char *path, st
         return error_set(err, ERROR_DATA,
                          "data set '%s': there is no tokenizer '%s'; name a SentencePiece model",
                          args->text, path);
-    return error_set(err, ERROR_DATA,
-                     "data set '%s': its tokenizer '%s' is not there; download %s and put it at "
-                     "that path, name another SentencePiece model with the argument "
-                     "tokenizer=FILE, or use --data synthetic",
-                     args->text, path, XLMR_TOKENIZER_URL);
+    return error_set(
+        err, ERROR_DATA,
+        "data set '%s': its tokenizer '%s' is not there; 'fugue prefetch sst2' fetches "
+        "it, or download %s and put it at that path, name another SentencePiece model "
+        "with the argument tokenizer=FILE, or use --data synthetic",
+        args->text, path, published_url());
 }
 
 bool sst2_describe(const struct data_args *args, const char *root, struct data_info *info,

@@ -16,11 +16,9 @@ data_describe_fn sst2_describe;
 data_present_fn sst2_present;
 data_load_fn sst2_load;
 
-/* Where the published XLM-R tokenizer lies under the data root, and where it comes from. */
-#define XLMR_TOKENIZER_PATH "xlm-roberta-base/sentencepiece.bpe.model"
-#define XLMR_TOKENIZER_URL                                                                         \
-    "https://huggingface.co/FacebookAI/xlm-roberta-base/resolve/"                                  \
-    "e73636d4f797dec63c3081bb6ed5c7b0bb3f2089/sentencepiece.bpe.model"
+/* Where `fugue prefetch` puts the published XLM-R tokenizer under the data root (data/download.c).
+ */
+#define XLMR_TOKENIZER_PATH "weights/xlm-roberta-base/sentencepiece.bpe.model"
 
 /* The limit n_train or n_test where it is given, else n: the first samples of a part. */
 static inline int64_t text_limit(const struct data_args *args, const char *name, int64_t n)
