@@ -16,7 +16,7 @@ static struct model_result train(const struct dataset *d, struct bucket_spec spe
                              .epochs = epochs,
                              .optim = optim_defaults("adamw", lr),
                              .clip_grad_norm = 1};
-    if (!schedule_parse("one_cycle", &job.schedule, &err))
+    if (!schedule_parse(&job.schedule, "one_cycle", &err))
         fail_msg("%s", err.text);
     spec.data = d;
     spec.task = d->task;
