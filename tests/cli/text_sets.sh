@@ -56,13 +56,13 @@ refused() { # CODE MODEL DATASET TEXT...
 refused 2 "$lm" "wikitext?train=dev" "argument train=dev; it is train, valid or test"
 refused 2 "$lm" "wikitext?seq=1" "seq"
 refused 1 "$lm" "wikitext" "$work/data/wikitext-2" "is not there; 'fugue prefetch wikitext' fetches it"
-refused 1 "$xlmr" "sst2?seq=8&tokenizer=none.model" "there is no tokenizer 'none.model'"
+refused 2 "$xlmr" "sst2?seq=8&tokenizer=none.model" "there is no tokenizer 'none.model'"
 refused 1 "xlm_roberta?layers=1&d_model=8&heads=2&ff=8" sst2 \
     "$work/data/weights/xlm-roberta-base/sentencepiece.bpe.model' is not there; 'fugue prefetch sst2' fetches it" \
     "download https://huggingface.co/FacebookAI/" \
     "tokenizer=FILE"
 echo rubbish >rubbish.model
-refused 1 "$xlmr" "sst2?tokenizer=rubbish.model" "'rubbish.model' is no SentencePiece model"
+refused 2 "$xlmr" "sst2?tokenizer=rubbish.model" "'rubbish.model' is no SentencePiece model"
 refused 2 "${xlmr/vocab=7/vocab=6}" "$sentences" "has 6 rows, too few for token ids up to 6"
 
 # Where the library was missing when fugue was built, a sentence says what to install, and nothing else needs it.

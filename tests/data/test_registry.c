@@ -19,8 +19,8 @@ static void test_table(void **state)
         {"cifar100", 32, 32, 3, 100, 50000, 10000, false, true},
         {"flowers102", 224, 224, 3, 102, 1020, 1020, false, true},
         {"imagenette", 224, 224, 3, 10, 9469, 3925, false, true},
-        {"wikitext", 128, 1, 1, 6500, 16030, 1884, false, true},
-        {"sst2", 128, 1, 1, 2, 67349, 872, false, true},
+        {"wikitext", 128, 1, 1, 6500, 16030, 1884, true, true},
+        {"sst2", 128, 1, 1, 2, 67349, 872, true, true},
         {"folder", 0, 0, 0, 0, 0, 0, false, false},
         {"csv", 0, 0, 0, 0, 0, 0, false, false},
         {"npz", 0, 0, 0, 0, 0, 0, false, false},
@@ -129,7 +129,7 @@ static void test_describe(void **state)
     assert_true(data_describe("mnist", false, &i, &err));
     assert_true(i.n_train == 60000 && i.vocabulary == 0);
     assert_int_equal(data_find("wikitext?seq=16")->shape.d[0], 128);
-    assert_false(data_describe("wikitext", false, &i, &err));
+    assert_false(data_describe("imagenette", false, &i, &err));
     assert_int_equal(err.class_, ERROR_USAGE);
 }
 
