@@ -38,6 +38,7 @@ struct job_result {
     uint64_t plan_hash;   /* 0 unknown */
     char variant[24];     /* instruction set: "avx512" */
     char data_source[16]; /* "real", "synthetic" */
+    char data_layout[32]; /* which of the set's file layouts was read ("tokens"); "" none */
     int32_t threads;      /* given to this job's unit */
     int32_t worker_pid;   /* 0: this process */
 };
