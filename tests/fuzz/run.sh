@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 inputs=${1:-200000}
 shift || true
 CC=clang cmake -S . -B build/fuzz -Wno-dev -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFUGUE_TESTS=ON -DFUGUE_FUZZ=ON \
-    -DFUGUE_QUIET_BUILD=ON ${FUGUE_FUZZ_CMAKE:-} >/dev/null
+    -DFUGUE_QUIET_BUILD=ON ${FUZZ_CMAKE_ARGS:-} >/dev/null
 known=$(cmake --build build/fuzz --target help)
 targets=()
 for source in tests/fuzz/fuzz_*.c; do
