@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every fuzz target for a long time: libFuzzer, AddressSanitizer, UndefinedBehaviorSanitizer.
 #   tests/fuzz/run.sh [INPUTS [FORMAT ...]]     200000 inputs of each of all formats
-# Needs clang and its runtime (Debian, Ubuntu: clang).  Builds in build/fuzz.  An input that breaks a
+# Needs clang and its runtime (Debian, Ubuntu: clang, libclang-rt-dev).  Builds in build/fuzz.  An input that breaks a
 # target lies in build/fuzz/found/; copy it to tests/fuzz/corpus/<format>/found-<what> once the
 # parser is mended.
 set -euo pipefail
