@@ -3,6 +3,9 @@
  * The engine describes work as models with passes to run; the backend decides how they share the
  * device (CPU: teams of threads, a model an epoch at a time; GPU: all models of a bucket stepped
  * together).  Nothing here allocates or waits for the host during a pass.
+ *
+ * The CUDA backend is a module of its own, opened at run time (load.h): where it is missing, or no
+ * GPU is there, everything else works.
  */
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
@@ -25,6 +28,7 @@ struct source {
     int32_t label_count;  /* TARGET_TOKENS: L; else 0 or 1 */
     const float *value;   /* TARGET_REAL */
     bool crop_flip;       /* data/dataset.h: AUGMENT_CROP_FLIP, applied in training passes */
+    int64_t n;            /* samples; looked at by source_hold alone */
 };
 
 enum pass_kind { PASS_TRAIN, PASS_EVAL };
@@ -35,8 +39,11 @@ struct pass {
     const struct source *source;
     const uint32_t *rows; /* sample ids in order; lives until done() */
     int64_t n_rows;
-    uint64_t seed;           /* the job's */
-    uint32_t epoch;          /* from 1: counter of augmentation and dropout */
+    bool rows_last; /* rows stay as they are as long as the bucket lives: a copy may be kept */
+    bool shuffled;  /* the order is data/split.h's order_epoch of rows, with seed and epoch; only
+                       for a backend that shuffles */
+    uint64_t seed;  /* the job's */
+    uint32_t epoch; /* from 1: counter of augmentation and dropout */
     int64_t first_update;    /* PASS_TRAIN: number (from 1) of this pass's first optimiser update */
     struct optim_args optim; /* PASS_TRAIN */
     /* PASS_TRAIN: update number n (from 1) uses schedule_apply of `optim` at t = n - 1; NULL: all
@@ -84,16 +91,27 @@ struct backend_variant {
     bool is_usable;    /* this machine can run it */
 };
 
+struct backend_options {
+    int threads;  /* cpu; 0: all the process may use */
+    int gpu;      /* cuda: index among the visible GPUs */
+    bool tf32;    /* cuda: products may round their factors to 10 bits of fraction */
+    bool compile; /* cuda: bucket_compile is going to be called */
+};
+
 struct backend {
     const char *name; /* "cpu" */
+    /* Plans must have one shard, the whole batch (plan_request.rows_per_shard). */
+    bool one_shard;
+    bool shuffles; /* takes passes that are `shuffled` */
     /* Set i of kernels: the reference first, then best first; false past the last.  Asks the
      * build, not a device: nothing need be open. */
     bool (*variant_at)(int i, struct backend_variant *out);
     /* Name of set i's own kernel for a step of an operation.  NULL: it has none, and the
      * reference's runs (in the reference itself: nothing can run that step). */
     const char *(*kernel_at)(int i, enum step_kind kind, enum op_kind op);
-    /* threads 0: all the process may use. */
-    struct backend_device *(*open)(int threads, struct error *err);
+    /* A device for these options is there; opens nothing.  NULL: always. */
+    bool (*check)(const struct backend_options *options, struct error *err);
+    struct backend_device *(*open)(const struct backend_options *options, struct error *err);
     void (*close)(struct backend_device *dev);
     int (*threads)(const struct backend_device *dev);
     /* "avx512", "avx2", "generic": the instruction set or chip the results belong to. */
@@ -104,6 +122,13 @@ struct backend {
     struct backend_bucket *(*bucket_new)(struct backend_device *dev, const struct plan *plan,
                                          int n_models, struct error *err);
     void (*bucket_free)(struct backend_bucket *b);
+    /* Pays once for code made for this bucket (cuda: its steps as graphs).  NULL: nothing to do. */
+    bool (*bucket_compile)(struct backend_bucket *b, struct error *err);
+    /* A source is going to be read by passes until it is dropped as often as it was held: a device
+     * with memory of its own copies it, once.  The error says bytes needed and free.  NULL: the
+     * host's memory is read. */
+    bool (*source_hold)(struct backend_device *dev, const struct source *source, struct error *err);
+    void (*source_drop)(struct backend_device *dev, const struct source *source);
     /* Copies model k's slice parts in or out of host memory: parameters (P floats), optimiser slots
      * (n_slots x P), buffers (R).  NULL parts are skipped. */
     void (*model_write)(struct backend_bucket *b, int k, const float *params, const float *slots,

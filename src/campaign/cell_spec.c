@@ -81,10 +81,11 @@ void cell_key(const struct cell_spec *s, char out[17])
     experiment_hash(s->experiment, hash);
     /* A line break stands between the parts, which none of them can hold. */
     char *text = xasprintf(
-        "%s\n%s\n%s\n%" PRIu64 "\n%" PRIu64 "\n%s\n%s\n%s\nmax_parallel=%d\nthreads=%d%s%s",
+        "%s\n%s\n%s\n%" PRIu64 "\n%" PRIu64 "\n%s\n%s\n%s\nmax_parallel=%d\nthreads=%d%s%s%s%s",
         s->experiment->id, hash, s->executor, s->seed, s->split_seed, s->options.device,
         s->options.synthetic ? "synthetic" : "real", overrides, s->options.max_parallel,
-        s->options.threads, *s->options.pretrained ? "\npretrained=" : "", s->options.pretrained);
+        s->options.threads, s->options.compile ? "\ncompile" : "", s->options.tf32 ? "\ntf32" : "",
+        *s->options.pretrained ? "\npretrained=" : "", s->options.pretrained);
     snprintf(out, 17, "%016" PRIx64, fnv1a(UINT64_C(0xcbf29ce484222325), text));
     free(text);
 }

@@ -37,7 +37,8 @@ static bool print_plan(const struct experiment *e, int threads, struct error *er
     int32_t n;
     if (!experiment_jobs(e, 0, 0, &jobs, &n, err))
         return false;
-    struct engine *engine = engine_open("cpu", threads, err);
+    struct engine *engine =
+        engine_open(&(struct engine_options){.device = "cpu", .threads = threads}, err);
     const bool ok = engine && estimate_print_plan(engine, jobs, n, stdout, err);
     engine_close(engine);
     jobs_free(jobs, n);

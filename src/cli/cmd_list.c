@@ -266,7 +266,7 @@ static bool list_experiments(const struct registry *registry, const struct text_
     int32_t n;
     if (!registry_select(registry, list_items(exp), (int)exp->n, &list, &n, err))
         return false;
-    struct engine *engine = engine_open("cpu", 0, err);
+    struct engine *engine = engine_open(&(struct engine_options){.device = "cpu"}, err);
     if (engine) {
         struct entry *entries = make_entries(list, n, engine);
         if (json)

@@ -32,12 +32,10 @@ static void print_json_summary(const struct run_plan *plan, const struct cell_ou
     json_decref(summary);
 }
 
-static void say_device(const struct option_value *values)
+static void say_device(const struct run_plan *plan, bool json)
 {
-    const struct option_value *device = run_value(values, "--device");
-    if (!run_value(values, "--json")->given &&
-        (!device->given || strcmp(device->text, "auto") == 0))
-        log_msg(LOG_NOTICE, "no GPU backend in this version: training on the CPU");
+    if (!json && *plan->device.notice)
+        log_msg(LOG_NOTICE, "%s", plan->device.notice);
 }
 
 /* Runs the cells one after another; returns how many were begun. */
@@ -92,7 +90,7 @@ int cmd_run(const struct option_value *values, const struct text_list *words, st
     os_catch_signals();
     os_become_subreaper();
     struct run_view *view = run_view_new(json, quiet, plan.n);
-    say_device(values);
+    say_device(&plan, json);
     const int code = run_plan_run(&plan, view, json, quiet);
     const bool reader_gone = run_view_reader_gone(view);
     run_view_free(view);

@@ -65,7 +65,8 @@ static void look_cores(struct finding *f)
 static void look_instructions(struct finding *f)
 {
     struct error err = ERROR_INIT;
-    struct engine *engine = engine_open("cpu", 1, &err);
+    struct engine *engine =
+        engine_open(&(struct engine_options){.device = "cpu", .threads = 1}, &err);
     if (!engine) {
         text_add(&f->found, err.text);
         f->cure = "nothing can be trained until this is mended";

@@ -8,6 +8,7 @@ static const char *const workload_choices[] = {"ensemble", "cv", "multi_model", 
 static const char *const data_choices[] = {"real", "synthetic", NULL};
 static const char *const pretrained_choices[] = {"auto", "off", "require", NULL};
 static const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
+static const char *const compile_choices[] = {"off", "on", NULL};
 
 #define LATER       "not in this version"
 #define INT_MAX_ARG 2147483647
@@ -74,6 +75,9 @@ const struct option run_options[] = {
     {"--device", OPTION_CHOICE, "DEVICE", "auto", "auto takes a GPU where this build can use one",
      "How to run", 0, 0, device_choices},
     {"--gpu", OPTION_INT, "N", NULL, "which GPU", "How to run", 0, 1023, NULL},
+    {"--compile", OPTION_CHOICE, "MODE", "off",
+     "on: each network's step becomes a CUDA graph first, which compile_s counts; on a GPU only",
+     "How to run", 0, 0, compile_choices},
     {"--threads", OPTION_INT, "N", NULL, "cores the whole cell may use; all when not given",
      "How to run", 1, 4096, NULL},
     {"--max-parallel", OPTION_INT, "N", NULL,
@@ -102,10 +106,6 @@ const struct option run_options[] = {
      "one JSON object a line on standard output: every event, then the summary", "Output", 0, 0,
      NULL},
 
-    {"--compile", OPTION_REFUSED, NULL, NULL,
-     "it specialises GPU code, and this version trains on the CPU only, where it would change "
-     "nothing",
-     NULL, 0, 0, NULL},
     {"--scheduler", OPTION_REFUSED, NULL, NULL,
      LATER ": every hpo trial runs to its last epoch (fifo)", NULL, 0, 0, NULL},
     {"--num-workers", OPTION_REFUSED, NULL, NULL,

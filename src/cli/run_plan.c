@@ -368,11 +368,6 @@ static bool check_useful(const struct option_value *values, struct experiment *c
     if (given(values, "--quiet") && given(values, "--json"))
         return error_set(err, ERROR_USAGE,
                          "--quiet and --json contradict each other: --json prints every event");
-    if (given(values, "--gpu") ||
-        (given(values, "--device") && strcmp(run_value(values, "--device")->text, "cuda") == 0))
-        return error_set(err, ERROR_USAGE,
-                         "%s asks for a GPU, and this version trains on the CPU only; leave it out",
-                         given(values, "--gpu") ? "--gpu" : "--device cuda");
     return true;
 }
 
@@ -388,7 +383,8 @@ static void start_from(struct cell_spec *cell, const char *file)
 }
 
 static void fill_cell(struct cell_spec *cell, const struct option_value *values,
-                      const struct experiment *e, const struct executor_info *x)
+                      const struct run_device *device, const struct experiment *e,
+                      const struct executor_info *x)
 {
     memset(cell, 0, sizeof *cell);
     cell->experiment = experiment_copy(e);
@@ -399,7 +395,9 @@ static void fill_cell(struct cell_spec *cell, const struct option_value *values,
     cell->runs_dir = given(values, "--no-save-results") ? NULL : xstrdup(env_value(ENV_RUNS_DIR));
     cell->attempt = 1;
     struct exec_options *o = &cell->options;
-    strcpy(o->device, "cpu");
+    snprintf(o->device, sizeof o->device, "%s", device->name);
+    o->gpu = device->gpu;
+    o->compile = device->compile;
     o->threads = (int)run_value(values, "--threads")->integer;
     if (x->uses_max_parallel)
         o->max_parallel = (int)run_value(values, "--max-parallel")->integer;
@@ -521,7 +519,7 @@ static bool make_cells(const struct option_value *values, struct run_plan *plan,
         bool ok = true;
         for (int j = 0; ok && j < n_executors; j++) {
             struct cell_spec *cell = &plan->cells[plan->n++];
-            fill_cell(cell, values, experiments[i], executors[j]);
+            fill_cell(cell, values, &plan->device, experiments[i], executors[j]);
             ok = check_cell(cell, &why) && run_pretrained_settle(values, cell, &why);
         }
         if (ok)
@@ -546,7 +544,7 @@ bool run_plan_make(const struct option_value *values, struct run_plan *plan, str
         !choose_experiments(values, plan->adhoc, &experiments, &n, err))
         return false;
     bool ok = check_useful(values, experiments, n, executors, n_executors, err) &&
-              check_weights(values, n_executors, err) &&
+              check_weights(values, n_executors, err) && run_device(values, &plan->device, err) &&
               run_pretrained_useful(values, experiments, n, err) &&
               make_cells(values, plan, experiments, n, executors, n_executors, err);
     if (ok && given(values, "--save-weights"))

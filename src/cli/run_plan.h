@@ -16,7 +16,19 @@ int cmd_run(const struct option_value *values, const struct text_list *words, st
 /* The value of an option of `run` by name. */
 const struct option_value *run_value(const struct option_value *values, const char *name);
 
+/* Where all cells train. */
+struct run_device {
+    const char *name; /* "cpu" or "cuda": auto is resolved */
+    int gpu;
+    bool compile;
+    char notice[64]; /* what auto chose; "" where the user did */
+};
+
+/* run_device.c: looks whether there is a GPU, opens nothing. */
+bool run_device(const struct option_value *values, struct run_device *out, struct error *err);
+
 struct run_plan {
+    struct run_device device;
     struct cell_spec *cells; /* experiment by experiment, executors in the order given */
     int n;
     bool adhoc;

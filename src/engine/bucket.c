@@ -88,7 +88,9 @@ static void blueprint_release(struct blueprint *p)
     graph_free(p->graph);
 }
 
-static bool blueprint_make(struct blueprint *p, const struct bucket_spec *spec, struct error *err)
+/* one_shard: as backend.h. */
+static bool blueprint_make(struct blueprint *p, const struct bucket_spec *spec, bool one_shard,
+                           struct error *err)
 {
     *p = (struct blueprint){0};
     if (!check_task(spec, &p->task, err) || !check_models(spec, &p->optim, err))
@@ -98,6 +100,7 @@ static bool blueprint_make(struct blueprint *p, const struct bucket_spec *spec, 
     if (p->graph && !readable)
         error_prefix(err, "model '%s', data set %s", spec->model, spec->data->name);
     const struct plan_request request = {.batch = spec->batch_size,
+                                         .rows_per_shard = one_shard ? spec->batch_size : 0,
                                          .task = p->task,
                                          .optim = p->optim->kind,
                                          .n_slots = most_slots(spec, p->optim->kind),
@@ -169,7 +172,23 @@ static struct source source_of(const struct dataset *d, const struct data_part *
                            .label = part->label,
                            .label_count = d->labels_per_sample,
                            .value = part->value,
-                           .crop_flip = d->augment == AUGMENT_CROP_FLIP};
+                           .crop_flip = d->augment == AUGMENT_CROP_FLIP,
+                           .n = part->n};
+}
+
+/* The two sources of a bucket, in the order they are held. */
+static const struct source *source_at(const struct bucket *b, int i)
+{
+    return i == 0 ? &b->train_source : &b->test_source;
+}
+
+static bool hold_sources(struct bucket *b, struct error *err)
+{
+    const struct backend *backend = b->engine->backend;
+    for (; backend->source_hold && b->n_held < 2; b->n_held++)
+        if (!backend->source_hold(b->engine->device, source_at(b, b->n_held), err))
+            return error_prefix(err, "data set %s", b->data->name);
+    return true;
 }
 
 /* ---- bucket ---- */
@@ -221,7 +240,7 @@ static bool init_models(struct bucket *b, const struct bucket_spec *spec, struct
 struct bucket *bucket_new(struct engine *e, const struct bucket_spec *spec, struct error *err)
 {
     struct blueprint p;
-    if (!blueprint_make(&p, spec, err))
+    if (!blueprint_make(&p, spec, e->backend->one_shard, err))
         return NULL;
     struct bucket *b = xcalloc(1, sizeof *b);
     b->engine = e;
@@ -239,7 +258,7 @@ struct bucket *bucket_new(struct engine *e, const struct bucket_spec *spec, stru
     b->models = xcalloc((size_t)b->n_models, sizeof *b->models);
     b->splits = xcalloc((size_t)b->n_models, sizeof *b->splits);
     b->memory = e->backend->bucket_new(e->device, b->plan, b->n_models, err);
-    if (b->memory && init_models(b, spec, err))
+    if (b->memory && hold_sources(b, err) && init_models(b, spec, err))
         return b;
     bucket_free(b);
     return NULL;
@@ -251,6 +270,8 @@ void bucket_free(struct bucket *b)
         return;
     if (b->memory)
         b->engine->backend->bucket_free(b->memory);
+    for (int i = 0; i < b->n_held; i++)
+        b->engine->backend->source_drop(b->engine->device, source_at(b, i));
     for (int32_t k = 0; k < b->n_models; k++) {
         free(b->models[k].job_id);
         free(b->models[k].order);
@@ -281,7 +302,7 @@ bool engine_bucket_sizes(const struct engine *e, const struct bucket_spec *spec,
                          size_t *one, struct error *err)
 {
     struct blueprint p;
-    if (!blueprint_make(&p, spec, err))
+    if (!blueprint_make(&p, spec, e->backend->one_shard, err))
         return false;
     *all = bytes_of(e, &p, spec, spec->n_models);
     *one = bytes_of(e, &p, spec, 1);
@@ -296,14 +317,21 @@ bool engine_bucket_bytes(const struct engine *e, const struct bucket_spec *spec,
     return engine_bucket_sizes(e, spec, bytes, &one, err);
 }
 
-bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err)
+bool engine_plan_print(const struct engine *e, const struct bucket_spec *spec, FILE *out,
+                       struct error *err)
 {
     struct blueprint p;
-    if (!blueprint_make(&p, spec, err))
+    if (!blueprint_make(&p, spec, e->backend->one_shard, err))
         return false;
     plan_print(p.plan, out);
     blueprint_release(&p);
     return true;
+}
+
+bool bucket_compile(struct bucket *b, struct error *err)
+{
+    const struct backend *backend = b->engine->backend;
+    return !backend->bucket_compile || backend->bucket_compile(b->memory, err);
 }
 
 int bucket_size(const struct bucket *b)

@@ -11,9 +11,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Of this build, by their devices' names; NULL at the end. */
-extern const struct backend *const engine_backends[];
-
 struct engine {
     const struct backend *backend;
     struct backend_device *device;
@@ -66,6 +63,7 @@ struct bucket {
     struct plan *plan;
     struct backend_bucket *memory;
     struct source train_source, test_source;
+    int n_held; /* of these two, by the backend */
     struct model_state *models;
     struct shared_split *splits;
     int32_t n_splits;

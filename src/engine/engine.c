@@ -1,27 +1,35 @@
 /* Devices, and running buckets on one. */
 #include "engine/bucket.h"
 
+#include "backend/load.h"
 #include "base/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-const struct backend *const engine_backends[] = {&backend_cpu, NULL};
-
-struct engine *engine_open(const char *device, int threads, struct error *err)
+static struct backend_options backend_options(const struct engine_options *o)
 {
-    const struct backend *backend = NULL;
-    for (size_t i = 0; !backend && engine_backends[i]; i++)
-        if (strcmp(engine_backends[i]->name, device) == 0)
-            backend = engine_backends[i];
-    if (!backend) {
-        error_set(err, ERROR_USAGE, "no engine for device '%s' in this build: use cpu", device);
+    return (struct backend_options){
+        .threads = o->threads, .gpu = o->gpu, .tf32 = o->tf32, .compile = o->compile};
+}
+
+bool engine_check(const struct engine_options *options, struct error *err)
+{
+    const struct backend *backend = backend_find(options->device, err);
+    const struct backend_options o = backend_options(options);
+    return backend && (!backend->check || backend->check(&o, err));
+}
+
+struct engine *engine_open(const struct engine_options *options, struct error *err)
+{
+    const struct backend *backend = backend_find(options->device, err);
+    if (!backend)
         return NULL;
-    }
+    const struct backend_options o = backend_options(options);
     struct engine *e = xcalloc(1, sizeof *e);
     e->backend = backend;
-    e->device = backend->open(threads, err);
+    e->device = backend->open(&o, err);
     if (e->device)
         return e;
     free(e);

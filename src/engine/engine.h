@@ -88,8 +88,16 @@ struct engine_events {
     bool (*should_stop)(void *ctx); /* may be called concurrently */
 };
 
-/* device: "cpu".  threads 0: all the process may use. */
-struct engine *engine_open(const char *device, int threads, struct error *err);
+struct engine_options {
+    const char *device; /* "cpu" or "cuda" */
+    int threads;        /* cpu; 0: all the process may use */
+    int gpu;            /* cuda: which of the visible ones */
+    bool tf32;          /* cuda: TF32 products */
+    bool compile;       /* cuda: bucket_compile will be called */
+};
+struct engine *engine_open(const struct engine_options *options, struct error *err);
+/* Could it be opened here?  Opens nothing. */
+bool engine_check(const struct engine_options *options, struct error *err);
 void engine_close(struct engine *e);
 int engine_threads(const struct engine *e);
 const char *engine_device(const struct engine *e);  /* "cpu" */
@@ -102,6 +110,9 @@ const char *engine_variant(const struct engine *e); /* "avx512" */
 struct bucket *bucket_new(struct engine *e, const struct bucket_spec *spec, struct error *err);
 void bucket_free(struct bucket *b);
 int bucket_size(const struct bucket *b);
+/* Pays once for code made for this bucket: on a GPU its steps become graphs.  Nothing to do on the
+ * CPU. */
+bool bucket_compile(struct bucket *b, struct error *err);
 void bucket_set_user(struct bucket *b, void *user);
 void *bucket_user(const struct bucket *b);
 uint64_t bucket_plan_hash(const struct bucket *b);
@@ -114,7 +125,8 @@ bool engine_bucket_sizes(const struct engine *e, const struct bucket_spec *spec,
                          size_t *one, struct error *err);
 /* The plan bucket_new would make, as a table for people: shards, steps, stages, buffers.  Of the
  * data set only shape, outputs and kind of targets are looked at. */
-bool engine_plan_print(const struct bucket_spec *spec, FILE *out, struct error *err);
+bool engine_plan_print(const struct engine *e, const struct bucket_spec *spec, FILE *out,
+                       struct error *err);
 
 /* Trains and evaluates all models of all buckets; each bucket's models go on from where they are
  * (imported state included).  False only when the device failed as a whole; a diverged model is a

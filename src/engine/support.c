@@ -1,5 +1,6 @@
 #include "engine/support.h"
 
+#include "backend/load.h"
 #include "engine/bucket.h"
 #include "engine/plan_builder.h"
 
@@ -30,14 +31,13 @@ static int steps_of(enum op_kind op, enum step_kind kind[MAX_STEPS])
 /* The backend of set i, and its number there. */
 static const struct backend *backend_of(int i, int *variant, struct backend_variant *info)
 {
-    for (int b = 0; engine_backends[b]; b++) {
-        int n = 0;
-        for (; engine_backends[b]->variant_at(n, info); n++)
+    const struct backend *backend;
+    for (int b = 0; (backend = backend_at(b)) != NULL; b++)
+        for (int n = 0; backend->variant_at(n, info); n++)
             if (i-- == 0) {
                 *variant = n;
-                return engine_backends[b];
+                return backend;
             }
-    }
     return NULL;
 }
 

@@ -78,6 +78,7 @@ bool train_next(void *ctx, struct pass *pass)
                           .source = &b->train_source,
                           .rows = split->train,
                           .n_rows = split->n_train,
+                          .rows_last = true,
                           .seed = m->spec.seed,
                           .epoch = (uint32_t)m->epoch};
     if (goal == GOAL_VAL_SET) {
@@ -86,9 +87,13 @@ bool train_next(void *ctx, struct pass *pass)
         pass->n_rows = split->n_val;
     } else if (goal == GOAL_EPOCH) {
         const int32_t epoch = m->epoch + 1;
-        order_epoch(split->train, split->n_train, m->spec.seed, (uint32_t)epoch, m->order);
         pass->kind = PASS_TRAIN;
-        pass->rows = m->order;
+        pass->shuffled = b->engine->backend->shuffles;
+        if (!pass->shuffled) {
+            order_epoch(split->train, split->n_train, m->spec.seed, (uint32_t)epoch, m->order);
+            pass->rows = m->order;
+            pass->rows_last = false;
+        }
         pass->epoch = (uint32_t)epoch;
         pass->first_update = m->updates + 1;
         schedule_epoch(m, epoch, pass);

@@ -127,7 +127,7 @@ bool estimate_print_plan(const struct engine *e, const struct job *jobs, int32_t
                     (int)s.spec.batch_size, s.spec.optimizer, (double)bytes / (1024.0 * 1024.0),
                     engine_threads(e), engine_threads(e) == 1 ? "" : "s", engine_device(e),
                     engine_variant(e));
-        ok = ok && engine_plan_print(&s.spec, out, err);
+        ok = ok && engine_plan_print(e, &s.spec, out, err);
         stacked_release(&s);
     }
     free(group);

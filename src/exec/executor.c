@@ -23,14 +23,23 @@ const char *executor_planned(const char *slug)
     return NULL;
 }
 
+struct engine_options exec_engine_options(const struct exec_options *o, int threads)
+{
+    return (struct engine_options){.device = o->device,
+                                   .threads = threads,
+                                   .gpu = o->gpu,
+                                   .tf32 = o->tf32,
+                                   .compile = o->compile};
+}
+
 bool executor_check_common(const struct job *jobs, int32_t n, const struct exec_options *o,
                            struct error *err)
 {
     if (n <= 0 || !jobs)
         return error_set(err, ERROR_USAGE, "there are no jobs to run");
-    if (strcmp(o->device, "cpu") != 0)
+    if (strcmp(o->device, "cpu") != 0 && strcmp(o->device, "cuda") != 0)
         return error_set(err, ERROR_USAGE,
-                         "device '%s' is not one this version trains on; use --device cpu",
+                         "device '%s' is not one this version trains on; use --device cpu or cuda",
                          o->device);
     return true;
 }

@@ -55,8 +55,10 @@ bool epoch_report_from_json(const json_t *msg, struct epoch_report *out, struct 
 
 /* What the whole cell was asked for (flags of `run` that reach an executor). */
 struct exec_options {
-    char device[8]; /* "cpu" (auto already resolved) */
-    int gpu;
+    char device[8]; /* "cpu" or "cuda" (auto already resolved) */
+    int gpu;        /* cuda: which of the visible ones */
+    bool compile;   /* cuda: --compile on */
+    bool tf32;      /* cuda: --tf32 */
     int threads;           /* cap of the whole cell; 0: all cores it may use */
     int max_parallel;      /* 0: estimated */
     bool synthetic;        /* --data synthetic */
@@ -70,6 +72,8 @@ struct exec_options {
     char pretrained[64];
 };
 
+/* How the engine is to be opened for a unit with so many threads. */
+struct engine_options exec_engine_options(const struct exec_options *o, int threads);
 json_t *exec_options_to_json(const struct exec_options *o);
 /* *data_root: malloc'd, what out->data_root points to. */
 bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **data_root,

@@ -403,6 +403,17 @@ static bool run(const struct group *g, const struct group_sink *sink, struct err
 
 static const char *const no_columns[] = {NULL};
 
+/* Processes that take turns on a GPU would measure the driver, not sharing. */
+static bool check(const struct job *jobs, int32_t n, const struct exec_options *o,
+                  struct error *err)
+{
+    if (strcmp(o->device, "cuda") == 0)
+        return error_set(err, ERROR_USAGE,
+                         "mp shares a GPU through the MPS daemon, which this version does not "
+                         "start yet; use seq or unified_model, or --device cpu");
+    return executor_check_common(jobs, n, o, err);
+}
+
 const struct executor_info executor_mp = {
     .slug = "mp",
     .label = "Processes",
@@ -411,7 +422,7 @@ const struct executor_info executor_mp = {
     .baseline = false,
     .uses_max_parallel = true,
     .columns = no_columns,
-    .check = executor_check_common,
+    .check = check,
     .layout = layout_mp,
     .run = run,
 };

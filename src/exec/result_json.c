@@ -260,11 +260,12 @@ bool job_result_from_json(const json_t *msg, struct job_result *out, struct erro
 
 json_t *exec_options_to_json(const struct exec_options *o)
 {
-    return json_pack("{s:s,s:i,s:i,s:i,s:b,s:s,s:o,s:s,s:s,s:s}", "device", o->device, "gpu",
-                     o->gpu, "threads", o->threads, "max_parallel", o->max_parallel, "synthetic",
-                     o->synthetic, "data_root", o->data_root ? o->data_root : "", "silence_s",
-                     json_number(o->silence_s), "save_weights", o->save_weights, "init_weights",
-                     o->init_weights, "pretrained", o->pretrained);
+    return json_pack("{s:s,s:i,s:b,s:b,s:i,s:i,s:b,s:s,s:o,s:s,s:s,s:s}", "device", o->device,
+                     "gpu", o->gpu, "compile", o->compile, "tf32", o->tf32, "threads", o->threads,
+                     "max_parallel", o->max_parallel, "synthetic", o->synthetic, "data_root",
+                     o->data_root ? o->data_root : "", "silence_s", json_number(o->silence_s),
+                     "save_weights", o->save_weights, "init_weights", o->init_weights, "pretrained",
+                     o->pretrained);
 }
 
 bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **data_root,
@@ -274,6 +275,8 @@ bool exec_options_from_json(const json_t *msg, struct exec_options *out, char **
     int64_t gpu, threads, max_parallel;
     *out = (struct exec_options){0};
     if (!json_get_int(msg, "gpu", where, &gpu, err) ||
+        !json_get_bool(msg, "compile", where, &out->compile, err) ||
+        !json_get_bool(msg, "tf32", where, &out->tf32, err) ||
         !json_get_int(msg, "threads", where, &threads, err) ||
         !json_get_int(msg, "max_parallel", where, &max_parallel, err) ||
         !json_get_bool(msg, "synthetic", where, &out->synthetic, err) ||

@@ -61,7 +61,8 @@ struct run {
 
 struct exec_unit *exec_unit_open(const struct exec_options *options, int threads, struct error *err)
 {
-    struct engine *engine = engine_open(options->device, threads, err);
+    const struct engine_options o = exec_engine_options(options, threads);
+    struct engine *engine = engine_open(&o, err);
     if (!engine)
         return NULL;
     struct exec_unit *u = xcalloc(1, sizeof *u);
@@ -269,6 +270,18 @@ static struct bucket *new_bucket(const struct run *run, struct unit_job *const *
     return NULL;
 }
 
+/* --compile on: what it costs is a phase of its own. */
+static bool compile(const struct run *run, struct unit_job *const *members, int n, struct bucket *b,
+                    struct error *err)
+{
+    const double t0 = clock_now_s();
+    const bool ok = bucket_compile(b, err);
+    const double t1 = clock_now_s();
+    for (int k = 0; k < n; k++)
+        book(run, members[k], PHASE_COMPILE, t0, t1);
+    return ok;
+}
+
 /* Builds a bucket of these jobs.  When that fails they are tried in halves, so that one impossible
  * job (an empty fold) fails alone and what does not fit as a whole still runs in parts. */
 static void build(struct run *run, struct unit_job *const *members, int n)
@@ -279,6 +292,10 @@ static void build(struct run *run, struct unit_job *const *members, int n)
     const double t1 = clock_now_s();
     for (int k = 0; k < n; k++)
         book(run, members[k], PHASE_BUILD, t0, t1);
+    if (b && run->unit->options->compile && !compile(run, members, n, b, &err)) {
+        bucket_free(b);
+        b = NULL;
+    }
     if (!b && n == 1) {
         finish_failed(run, members[0], &err);
         return;

@@ -237,7 +237,7 @@ static void test_partial_batch(void **state)
         a.params[p] = 0.3f * draw(20, (uint32_t)p);
     for (int p = 32; p < 64; p++)
         a.buffers[p] = 1.0f;
-    struct backend_device *dev = backend_cpu.open(2, &err);
+    struct backend_device *dev = backend_cpu.open(&(struct backend_options){.threads = 2}, &err);
     struct backend_bucket *first = backend_cpu.bucket_new(dev, &wide.plan, 1, &err);
     struct backend_bucket *second = backend_cpu.bucket_new(dev, &narrow.plan, 1, &err);
     one_pass(&wide.plan, first, dev, 64, 1, &a);
@@ -289,7 +289,8 @@ static void test_stop(void **state)
     struct error err = ERROR_INIT;
     hand_plan_init(&h, 16, 8);
     for (int threads = 1; threads <= 3; threads++) {
-        struct backend_device *dev = backend_cpu.open(threads, &err);
+        struct backend_device *dev =
+            backend_cpu.open(&(struct backend_options){.threads = threads}, &err);
         struct backend_bucket *b = backend_cpu.bucket_new(dev, &h.plan, 2, &err);
         struct model models[2];
         struct model_run runs[2], *list[2] = {&runs[0], &runs[1]};
@@ -336,7 +337,7 @@ static void test_tick(void **state)
     static struct hand_plan h;
     struct error err = ERROR_INIT;
     hand_plan_init(&h, 16, 8);
-    struct backend_device *dev = backend_cpu.open(2, &err);
+    struct backend_device *dev = backend_cpu.open(&(struct backend_options){.threads = 2}, &err);
     struct backend_bucket *b = backend_cpu.bucket_new(dev, &h.plan, 1, &err);
     struct model m;
     model_init(&m, 0, ROWS);
@@ -356,7 +357,7 @@ static void test_device(void **state)
     static struct hand_plan h;
     struct error err = ERROR_INIT;
     hand_plan_init(&h, 16, 8);
-    struct backend_device *dev = backend_cpu.open(3, &err);
+    struct backend_device *dev = backend_cpu.open(&(struct backend_options){.threads = 3}, &err);
     assert_int_equal(backend_cpu.threads(dev), 3);
     assert_string_equal(backend_cpu.variant(dev), cpu_isa_find(NULL)->name);
     const size_t one = backend_cpu.bucket_bytes(dev, &h.plan, 3);
@@ -375,7 +376,7 @@ static void test_device(void **state)
     backend_cpu.model_read(b, 0, back, NULL, NULL);
     assert_memory_equal(back, zero, h.plan.param_floats * sizeof(float));
     assert_null(backend_cpu.bucket_new(dev, &h.plan, 0, &err));
-    assert_null(backend_cpu.open(5000, &err));
+    assert_null(backend_cpu.open(&(struct backend_options){.threads = 5000}, &err));
     assert_null(cpu_isa_find("mmx"));
     backend_cpu.bucket_free(b);
     backend_cpu.bucket_free(NULL);

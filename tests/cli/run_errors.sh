@@ -169,8 +169,14 @@ r "name 'd01' is taken by an experiment of the catalogue (D01)" $adhoc --name d0
 r "--max-parallel changes nothing: seq runs one network at a time; add --exec mp or unified_model, or leave it out" --exp D01 --max-parallel 2
 r "--split-seed changes nothing: only cv and hpo experiments split the training set; leave it out" --exp D01 --split-seed 1
 r "--split-seed changes nothing" $adhoc --split-seed 1
-r "--gpu asks for a GPU, and this version trains on the CPU only; leave it out" --exp D01 --gpu 0
-r "--device cuda asks for a GPU, and this version trains on the CPU only; leave it out" --exp D01 --device cuda
+r "--gpu and --device cpu contradict each other" --exp D01 --gpu 0 --device cpu
+r "--compile specialises GPU code, and this run trains on the CPU, where it would change nothing" --exp D01 --device cpu --compile on
+# A machine with a GPU and the module would train.
+if ! nvidia-smi -L >/dev/null 2>&1; then
+    r "--gpu: " --exp D01 --gpu 0
+    r "--device cuda: " --exp D01 --device cuda
+    r "use --device cpu" --exp D01 --device cuda
+fi
 
 # Words of the Python tool that this version refuses, alone and with a value.
 f() {
@@ -178,7 +184,6 @@ f() {
     r "$1: $2" --exp D01 "$1=2"
     r "$1: $2" --exp D01 "$1" 2
 }
-f --compile "it specialises GPU code, and this version trains on the CPU only, where it would change nothing"
 f --scheduler "not in this version: every hpo trial runs to its last epoch (fifo)"
 f --num-workers "not in this version: data sets are resident in memory, so there are no loader workers to count"
 f --passes "not in this version: repeat the command instead"

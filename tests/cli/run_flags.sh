@@ -110,7 +110,7 @@ same "losses with --data real" "$base" "$(losses)"
 
 # --device: auto says once where it trains, cpu needs no saying.
 fresh --model mlp --dataset digits --k 1 --epochs 1
-[ "$(grep -c "no GPU backend in this version: training on the CPU" "$work/err")" -eq 1 ] ||
+[ "$(grep -c "no GPU can be used: training on the CPU" "$work/err")" -eq 1 ] ||
     fail "$last: the device is not said once"
 fresh --model mlp --dataset digits --k 1 --epochs 1 --device cpu
 in_stderr_not "GPU"

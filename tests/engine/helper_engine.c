@@ -1,9 +1,13 @@
 #include "helper_engine.h"
 
+struct engine_options test_engine = {.device = "cpu"};
+
 struct engine *open_engine(int threads)
 {
     struct error err = ERROR_INIT;
-    struct engine *e = engine_open("cpu", threads, &err);
+    struct engine_options options = test_engine;
+    options.threads = threads;
+    struct engine *e = engine_open(&options, &err);
     if (!e)
         fail_msg("%s", err.text);
     return e;
@@ -23,7 +27,7 @@ struct bucket *make_bucket(struct engine *e, const struct bucket_spec *spec)
 {
     struct error err = ERROR_INIT;
     struct bucket *b = bucket_new(e, spec, &err);
-    if (!b)
+    if (!b || (test_engine.compile && !bucket_compile(b, &err)))
         fail_msg("%s", err.text);
     return b;
 }

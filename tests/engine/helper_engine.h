@@ -24,6 +24,9 @@
             fail_msg("'%s' does not contain '%s'", (text), (part));                                \
     } while (0)
 
+/* What open_engine opens: the CPU unless a test (tests/gpu) says otherwise. */
+extern struct engine_options test_engine;
+
 /* Each fails the test with the error's sentence when it cannot. */
 struct engine *open_engine(int threads);
 struct dataset *load_data(const char *name, bool synthetic);

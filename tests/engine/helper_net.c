@@ -1,30 +1,33 @@
 #include "helper_net.h"
 
+const struct backend *test_backend = &backend_cpu;
+
 void net_open(struct net *n, struct graph *g, const char *task, int batch, int rows_per_shard,
               int threads)
 {
     struct error err = ERROR_INIT;
     n->g = g;
+    const int shard = test_backend->one_shard ? batch : rows_per_shard;
     const struct plan_request request = {.batch = batch,
-                                         .rows_per_shard = rows_per_shard,
+                                         .rows_per_shard = shard,
                                          .task = task_find(task),
                                          .optim = OPTIM_SGD,
                                          .n_slots = 1};
     n->plan = plan_build(g, &request, &err);
     if (!n->plan || !plan_check(n->plan, &err))
         fail_msg("%s", err.text);
-    n->device = backend_cpu.open(threads, &err);
+    n->device = test_backend->open(&(struct backend_options){.threads = threads}, &err);
     if (!n->device)
         fail_msg("%s", err.text);
-    n->bucket = backend_cpu.bucket_new(n->device, n->plan, 1, &err);
+    n->bucket = test_backend->bucket_new(n->device, n->plan, 1, &err);
     if (!n->bucket)
         fail_msg("%s", err.text);
 }
 
 void net_close(struct net *n)
 {
-    backend_cpu.bucket_free(n->bucket);
-    backend_cpu.close(n->device);
+    test_backend->bucket_free(n->bucket);
+    test_backend->close(n->device);
     plan_free(n->plan);
     graph_free(n->g);
 }
@@ -99,8 +102,16 @@ struct pass_result net_pass(struct net *n, enum pass_kind kind, const struct sou
                             .remaining = remaining};
     struct model_run *const runs[] = {&run};
     const struct run_hooks hooks = {.should_stop = never, .tick = no_tick};
-    if (!backend_cpu.run(n->device, runs, 1, &hooks, &err))
+    struct source held = *source;
+    held.n = n_rows;
+    const bool holds = test_backend->source_hold != NULL;
+    p.pass.source = &held;
+    if (holds && !test_backend->source_hold(n->device, &held, &err))
         fail_msg("%s", err.text);
+    if (!test_backend->run(n->device, runs, 1, &hooks, &err))
+        fail_msg("%s", err.text);
+    if (holds)
+        test_backend->source_drop(n->device, &held);
     assert_true(p.done && !p.result.stopped);
     assert_int_equal(p.result.sums.n, n_rows);
     free(rows);

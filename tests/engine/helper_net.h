@@ -1,4 +1,4 @@
-/* A single network on the CPU backend, one pass at a time, without bucket or data set: for tests of
+/* A single network on a backend, one pass at a time, without bucket or data set: for tests of
  * gradients and golden values. */
 #ifndef TESTS_ENGINE_HELPER_NET_H
 #define TESTS_ENGINE_HELPER_NET_H
@@ -6,6 +6,9 @@
 #include "backend/backend.h"
 #include "engine/plan_build.h"
 #include "helper_engine.h"
+
+/* Where nets run: the CPU unless a test (tests/gpu) says otherwise. */
+extern const struct backend *test_backend;
 
 struct net {
     struct graph *g; /* owned */

@@ -358,7 +358,7 @@ static void test_specifications_that_cannot_work(void **state)
     s->jobs[1].split.fraction = 0.0;
     assert_null(bucket_new(s->engine, &s->spec, &err));
     assert_contains(err.text, "job job1");
-    assert_null(engine_open("abacus", 1, &err));
+    assert_null(engine_open(&(struct engine_options){.device = "abacus", .threads = 1}, &err));
     assert_contains(err.text, "abacus");
     setup_free(s);
 }

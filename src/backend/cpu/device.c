@@ -78,9 +78,9 @@ struct backend_device *cpu_open(int threads, const struct cpu_isa *isa, bool fus
     return dev;
 }
 
-static struct backend_device *device_open(int threads, struct error *err)
+static struct backend_device *device_open(const struct backend_options *options, struct error *err)
 {
-    return cpu_open(threads, cpu_isa_find(NULL), true, err);
+    return cpu_open(options->threads, cpu_isa_find(NULL), true, err);
 }
 
 static int device_threads(const struct backend_device *dev)
