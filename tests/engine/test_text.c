@@ -39,15 +39,15 @@ static struct model_result train(const struct dataset *d, struct bucket_spec spe
 static void test_words(void **state)
 {
     (void)state;
-    struct dataset *d = load_data("wikitext?train=valid&vocab=1000&seq=32&n_test=1500", false);
+    struct dataset *d = load_data("wikitext?train=valid&vocab=1000&seq=32&n_test=1000", false);
     const struct model_result m =
         train(d,
               (struct bucket_spec){.model = "transformer?layers=2&d_model=64&heads=4&ff=256",
                                    .batch_size = 8},
-              0.01, 2);
+              0.01, 1);
     const double unigram = unigram_perplexity(d), got = exp(m.val_loss);
     printf("test perplexity %.2f, unigram model %.2f; %.1f s\n", got, unigram, m.train_s);
-    assert_true(unigram > 50 && unigram < 60); /* 54.99 on the whole test text */
+    assert_true(fabs(unigram - 70.65) < 0.01); /* by Python, on these windows */
     assert_true(got < 0.9 * unigram);
     data_free(d);
 }
@@ -56,7 +56,7 @@ static void test_sentences(void **state)
 {
     (void)state;
     struct dataset *d = load_data(
-        "sst2?tokenizer=tokenizer/spm_wt2valid_unigram2k.model&seq=32&n_train=20000", false);
+        "sst2?tokenizer=tokenizer/spm_wt2valid_unigram2k.model&seq=32&n_train=12000", false);
     const struct model_result m = train(
         d,
         (struct bucket_spec){.model = "xlm_roberta?layers=2&d_model=64&heads=4&ff=256&vocab=2002",
@@ -74,6 +74,7 @@ int main(void)
         puts("skipped: FUGUE_DATA_DIR is not set, and this test needs the real wikitext and sst2");
         return 77;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
                                        cmocka_unit_test(test_sentences)};
     return cmocka_run_group_tests(tests, NULL, NULL);
