@@ -55,10 +55,10 @@ bool epoch_report_from_json(const json_t *msg, struct epoch_report *out, struct 
 
 /* What the whole cell was asked for (flags of `run` that reach an executor). */
 struct exec_options {
-    char device[8]; /* "cpu" or "cuda" (auto already resolved) */
-    int gpu;        /* cuda: which of the visible ones */
-    bool compile;   /* cuda: --compile on */
-    bool tf32;      /* cuda: --tf32 */
+    char device[8];        /* "cpu" or "cuda" (auto already resolved) */
+    int gpu;               /* cuda: which of the visible ones */
+    bool compile;          /* cuda: --compile on */
+    bool tf32;             /* cuda: --tf32 */
     int threads;           /* cap of the whole cell; 0: all cores it may use */
     int max_parallel;      /* 0: estimated */
     bool synthetic;        /* --data synthetic */
