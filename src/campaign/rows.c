@@ -168,6 +168,7 @@ static void put_training(json_t *row, const struct job_result *result)
     put_text(row, "precision", "fp32");
     put_text(row, "variant", result->variant);
     put_text(row, "data_source", result->data_source);
+    put_text(row, "data_layout", result->data_layout);
     put_text(row, "val_source", m->val_source);
     put_int(row, "epochs_run", m->epochs_run);
     if (m->n_train > 0) {
@@ -191,9 +192,9 @@ static void put_training(json_t *row, const struct job_result *result)
 
 /* Columns of the group's row that say what all its jobs have in common, or nothing. */
 static const char *const common_columns[] = {
-    "dataset",    "model",    "precision",      "variant",   "data_source",
-    "val_source", "task",     "score_name",     "optimizer", "optimizer_args",
-    "plan_hash",  "schedule", "clip_grad_norm", "pretrained"};
+    "dataset",        "model",      "precision", "variant",        "data_source",
+    "data_layout",    "val_source", "task",      "score_name",     "optimizer",
+    "optimizer_args", "plan_hash",  "schedule",  "clip_grad_norm", "pretrained"};
 #define N_COMMON ((int)(sizeof common_columns / sizeof *common_columns))
 
 /* A job that did not get as far as a value does not differ in it. */

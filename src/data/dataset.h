@@ -49,6 +49,9 @@ struct dataset {
     struct data_part train, test;
     bool test_is_train; /* the set has no test split: test repeats train (val_source = train) */
     size_t bytes;       /* memory it holds */
+    /* Which of the set's file layouts was read ("raw", "tokens"): text of the table, NULL for
+     * synthetic content, files of the user's own and the embedded set. */
+    const char *layout;
 };
 
 /* An argument of a set. */

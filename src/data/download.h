@@ -17,8 +17,9 @@ struct download_file {
     const char *source[DOWNLOAD_MAX_SOURCES + 1]; /* URLs, preferred first; NULL ends them */
     int64_t size;                                 /* bytes; 0: not known */
     int64_t about; /* where size is not known: roughly, for people and for the room on the disk */
-    const char *md5, *sha256; /* hex; NULL: not known.  Each that is given must match.  With
-                               * neither, the SHA-256 that the server states must. */
+    /* Hex; NULL: not known.  The SHA-256 must match, where it is not known the MD5, and without
+     * either the SHA-256 that the server states. */
+    const char *md5, *sha256;
     /* A file that is kept as it is: its path under the root.  An archive: the path under the root
      * of what is taken out of it. */
     const char *place;

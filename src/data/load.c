@@ -50,6 +50,8 @@ static struct dataset *load(struct data_request *r, const char *root, bool synth
         data_free(d);
         return NULL;
     }
+    if (!synthetic && !d->layout && def->n_layouts > 0)
+        d->layout = data_layout_find(def, root, err)->name;
     d->bytes = part_bytes(d, &d->train) + (d->test_is_train ? 0 : part_bytes(d, &d->test));
     return d;
 }

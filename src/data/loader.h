@@ -82,6 +82,11 @@ char *data_path(const char *path, const char *root);
 const struct data_layout *data_layout_find(const struct data_def *def, const char *root,
                                            struct error *err);
 
+/* The same where only some of a layout's files are asked for: bit i of `files` stands for file i.
+ */
+const struct data_layout *data_layout_find_files(const struct data_def *def, const char *root,
+                                                 unsigned files, struct error *err);
+
 /* malloc that reports: contents are large enough to run out of memory in earnest. */
 void *data_alloc(size_t count, size_t size, const struct data_def *def, struct error *err);
 

@@ -217,12 +217,15 @@ const char *data_task(const char *spec)
 /* ---- files ------------------------------------------------------------------------------------
  */
 
-/* How many of a layout's files are there; the first that is not. */
-static int count_there(const struct data_layout *l, const char *root, const struct data_file **lack)
+/* How many of these files of a layout are there; the first that is not. */
+static int count_there(const struct data_layout *l, const char *root, unsigned files,
+                       const struct data_file **lack)
 {
     int n = 0;
     *lack = NULL;
     for (int i = 0; i < l->n_files; i++) {
+        if (!(files >> i & 1))
+            continue;
         char *path = path_join(root, l->file[i].path);
         if (file_exists_maybe_gz(path))
             n++;
@@ -233,14 +236,14 @@ static int count_there(const struct data_layout *l, const char *root, const stru
     return n;
 }
 
-const struct data_layout *data_layout_find(const struct data_def *def, const char *root,
-                                           struct error *err)
+const struct data_layout *data_layout_find_files(const struct data_def *def, const char *root,
+                                                 unsigned files, struct error *err)
 {
     const struct data_file *lack = NULL;
     int most = -1;
     for (int i = 0; i < def->n_layouts; i++) {
         const struct data_file *first;
-        const int n = count_there(&def->layouts[i], root, &first);
+        const int n = count_there(&def->layouts[i], root, files, &first);
         if (!first)
             return &def->layouts[i];
         if (n > most) {
@@ -259,6 +262,12 @@ const struct data_layout *data_layout_find(const struct data_def *def, const cha
               known ? "' fetches it, or " : "", lack->source);
     free(path);
     return NULL;
+}
+
+const struct data_layout *data_layout_find(const struct data_def *def, const char *root,
+                                           struct error *err)
+{
+    return data_layout_find_files(def, root, ~0u, err);
 }
 
 static bool path_present(const struct data_args *args, const char *path, const char *root,

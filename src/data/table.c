@@ -1,5 +1,7 @@
 /* The table of data sets: one row a set, and one a scheme of files of the user's own. */
 #include "data/loader.h"
+#include "data/text/text_sets.h"
+#include "data/text/tokenizer.h"
 
 #include <stddef.h>
 
@@ -142,6 +144,65 @@ static const struct data_def imagenette = {
     .divisor = 255,
 };
 
+/* ---- texts ---- */
+
+#define MAX_TEXT_SAMPLES 1e8
+#define MAX_TOKENS       4096
+#define SEQ(least, meaning_)                                                                       \
+    {                                                                                              \
+        .name = "seq", .type = DATA_ARG_INT, .fallback = "128", .min = (least), .max = MAX_TOKENS, \
+        .meaning = meaning_                                                                        \
+    }
+#define LIMIT(name_, meaning_)                                                                     \
+    {                                                                                              \
+        .name = name_, .type = DATA_ARG_INT, .min = 1, .max = MAX_TEXT_SAMPLES,                    \
+        .meaning = meaning_                                                                        \
+    }
+
+static const struct data_arg wikitext_args[] = {
+    {.name = "train",
+     .meaning = "which file trains and gives the vocabulary",
+     .type = DATA_ARG_CHOICE,
+     .choices = "train|valid|test",
+     .fallback = "train"},
+    {.name = "test",
+     .meaning = "which file tests",
+     .type = DATA_ARG_CHOICE,
+     .choices = "test|valid",
+     .fallback = "test"},
+    SEQ(2, "words of a window"),
+    {.name = "vocab",
+     .meaning = "word ids: <pad>, <unk> and the most frequent words",
+     .type = DATA_ARG_INT,
+     .fallback = "6500",
+     .min = 16,
+     .max = 1 << 24},
+    LIMIT("n_train", "train on the first N windows only"),
+    LIMIT("n_test", "test on the first N windows only"),
+};
+
+#define RAW(part)    "wikitext-2-raw/wiki." part ".raw"
+#define TOKENS(part) "wiki." part ".tokens"
+#define RAW_ZIP                                                                                    \
+    "https://huggingface.co/datasets/ggml-org/ci/resolve/main/wikitext-2-raw-v1.zip (a zip: take " \
+    "its folder wikitext-2-raw)"
+#define TOKENS_ZIP                                                                                 \
+    "a copy of wikitext-2-v1.zip, whose old address is gone (take its folder wikitext-2)"
+/* One layout's files; the texts of .tokens have <unk> for the words that are rare in them. */
+static const struct data_layout wikitext_layouts[] = {
+    {"raw", 3, {{RAW("train"), RAW_ZIP}, {RAW("valid"), RAW_ZIP}, {RAW("test"), RAW_ZIP}}},
+    {"tokens",
+     3,
+     {{"wikitext-2/" TOKENS("train"), TOKENS_ZIP},
+      {"wikitext-2/" TOKENS("valid"), TOKENS_ZIP},
+      {"wikitext-2/" TOKENS("test"), TOKENS_ZIP}}},
+    {"tokens, torchtext",
+     3,
+     {{"datasets/WikiText2/wikitext-2/" TOKENS("train"), TOKENS_ZIP},
+      {"datasets/WikiText2/wikitext-2/" TOKENS("valid"), TOKENS_ZIP},
+      {"datasets/WikiText2/wikitext-2/" TOKENS("test"), TOKENS_ZIP}}},
+};
+
 /* 2,051,910 and 241,211 words in train and test, the last window's target included. */
 static const struct data_def wikitext = {
     .info = {.name = "wikitext",
@@ -152,10 +213,35 @@ static const struct data_def wikitext = {
              .task = "language_modeling",
              .n_train = 16030,
              .n_test = 1884,
+             .args = wikitext_args,
+             .n_args = sizeof wikitext_args / sizeof *wikitext_args,
+             .built = true,
              .synthetic = true},
+    .layouts = wikitext_layouts,
+    .n_layouts = sizeof wikitext_layouts / sizeof *wikitext_layouts,
     .x_type = DATA_I32,
     .divisor = 1,
     .min_tokens = 2,
+    .describe = wikitext_describe,
+    .present = wikitext_present,
+    .load = wikitext_load,
+};
+
+static const struct data_arg sst2_args[] = {
+    {.name = "tokenizer",
+     .meaning = "SentencePiece model; without it XLM-R's, " XLMR_TOKENIZER_PATH,
+     .type = DATA_ARG_FILE},
+    SEQ(8, "tokens of a sentence; longer ones are cut"),
+    LIMIT("n_train", "train on the first N sentences only"),
+    LIMIT("n_test", "test on the first N sentences only"),
+};
+
+#define SST2_ZIP "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip (a zip: take its folder SST-2)"
+static const struct data_layout sst2_layouts[] = {
+    {"GLUE", 2, {{"SST-2/train.tsv", SST2_ZIP}, {"SST-2/dev.tsv", SST2_ZIP}}},
+    {"torchtext",
+     2,
+     {{"datasets/SST2/SST-2/train.tsv", SST2_ZIP}, {"datasets/SST2/SST-2/dev.tsv", SST2_ZIP}}},
 };
 
 static const struct data_def sst2 = {
@@ -163,14 +249,22 @@ static const struct data_def sst2 = {
              .summary = "SST-2: sentiment of a sentence, 128 tokens, padding included",
              .shape = VECTOR(128),
              .n_outputs = 2,
-             .vocabulary = 250002,
+             .vocabulary = XLMR_VOCABULARY,
              .task = "classification",
              .n_train = 67349,
              .n_test = 872,
+             .args = sst2_args,
+             .n_args = sizeof sst2_args / sizeof *sst2_args,
+             .built = true,
              .synthetic = true},
+    .layouts = sst2_layouts,
+    .n_layouts = sizeof sst2_layouts / sizeof *sst2_layouts,
     .x_type = DATA_I32,
     .divisor = 1,
     .min_tokens = 8,
+    .describe = sst2_describe,
+    .present = sst2_present,
+    .load = sst2_load,
 };
 
 /* ---- files of the user's own: what PATH and the arguments name ---- */

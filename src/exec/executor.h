@@ -38,6 +38,7 @@ struct job_result {
     uint64_t plan_hash;   /* 0 unknown */
     char variant[24];     /* instruction set: "avx512" */
     char data_source[16]; /* "real", "synthetic" */
+    char data_layout[32]; /* which of the set's file layouts was read ("tokens"); "" none */
     int32_t threads;      /* given to this job's unit */
     int32_t worker_pid;   /* 0: this process */
 };
@@ -54,10 +55,10 @@ bool epoch_report_from_json(const json_t *msg, struct epoch_report *out, struct 
 
 /* What the whole cell was asked for (flags of `run` that reach an executor). */
 struct exec_options {
-    char device[8]; /* "cpu" or "cuda" (auto already resolved) */
-    int gpu;        /* cuda: which of the visible ones */
-    bool compile;   /* cuda: --compile on */
-    bool tf32;      /* cuda: --tf32 */
+    char device[8];        /* "cpu" or "cuda" (auto already resolved) */
+    int gpu;               /* cuda: which of the visible ones */
+    bool compile;          /* cuda: --compile on */
+    bool tf32;             /* cuda: --tf32 */
     int threads;           /* cap of the whole cell; 0: all cores it may use */
     int max_parallel;      /* 0: estimated */
     bool synthetic;        /* --data synthetic */

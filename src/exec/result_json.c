@@ -167,9 +167,10 @@ json_t *job_result_to_json(const struct job_result *r)
         json_object_set_new(phases, phase_name((enum phase)p), json_number(r->phase_s[p]));
     for (int32_t i = 0; i < r->n_history; i++)
         json_array_append_new(history, epoch_report_to_json(&r->history[i]));
-    json_t *msg = json_pack("{s:s,s:s,s:o,s:o,s:s,s:s,s:s}", "status", job_status_name(r->status),
-                            "cause", r->cause, "model", model, "phase_s", phases, "plan_hash", hash,
-                            "variant", r->variant, "data_source", r->data_source);
+    json_t *msg = json_pack("{s:s,s:s,s:o,s:o,s:s,s:s,s:s,s:s}", "status",
+                            job_status_name(r->status), "cause", r->cause, "model", model,
+                            "phase_s", phases, "plan_hash", hash, "variant", r->variant,
+                            "data_source", r->data_source, "data_layout", r->data_layout);
     /* A cause that is no UTF-8 (a worker's last words may be anything) must not lose the result. */
     if (!msg)
         msg = json_pack("{s:s,s:s}", "status", job_status_name(r->status), "cause", "");
@@ -241,6 +242,7 @@ static bool get_result(const json_t *msg, struct job_result *out, struct error *
     return get_text(msg, "cause", out->cause, sizeof out->cause, err) &&
            get_text(msg, "variant", out->variant, sizeof out->variant, err) &&
            get_text(msg, "data_source", out->data_source, sizeof out->data_source, err) &&
+           get_text(msg, "data_layout", out->data_layout, sizeof out->data_layout, err) &&
            get_fields(msg, result_fields, COUNT(result_fields), "result message", out, err) &&
            get_model(msg, &out->model, err) &&
            get_history(json_object_get(msg, "history"), out, err);

@@ -110,9 +110,12 @@ static void finish(const struct run *run, struct unit_job *j)
     snprintf(r->variant, sizeof r->variant, "%s", engine_variant(u->engine));
     snprintf(r->data_source, sizeof r->data_source, "%s",
              u->options->synthetic ? "synthetic" : "real");
-    if (j->set && j->set->data)
+    const struct dataset *data = j->set ? j->set->data : NULL;
+    if (data)
         snprintf(r->data_source, sizeof r->data_source, "%s",
-                 j->set->data->source == DATA_SYNTHETIC ? "synthetic" : "real");
+                 data->source == DATA_SYNTHETIC ? "synthetic" : "real");
+    if (data && data->layout)
+        snprintf(r->data_layout, sizeof r->data_layout, "%s", data->layout);
     j->done = true;
     sink_done(run->sink, j->index, r);
     job_result_release(r);

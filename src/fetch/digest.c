@@ -29,6 +29,16 @@ static const uint32_t md5_sines[64] = {
     0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1,
     0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391};
 
+/* One step of a round: F is the round's function of b, c, d; K the word's place. */
+#define MD5_ROUND(from, F, K)                                                                      \
+    for (unsigned i = (from); i < (from) + 16; i++) {                                              \
+        const uint32_t sum = a + (F) + md5_sines[i] + word[(K) % 16];                              \
+        a = d;                                                                                     \
+        d = c;                                                                                     \
+        c = b;                                                                                     \
+        b += rotate_left(sum, turns[(from) / 16][i % 4]);                                          \
+    }
+
 static void md5_block(uint32_t state[8], const uint8_t *p)
 {
     static const uint8_t turns[4][4] = {
@@ -37,28 +47,10 @@ static void md5_block(uint32_t state[8], const uint8_t *p)
     for (int i = 0; i < 16; i++, p += 4)
         word[i] = (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
-    for (int i = 0; i < 64; i++) {
-        uint32_t f;
-        int k;
-        if (i < 16) {
-            f = (b & c) | (~b & d);
-            k = i;
-        } else if (i < 32) {
-            f = (d & b) | (~d & c);
-            k = (5 * i + 1) % 16;
-        } else if (i < 48) {
-            f = b ^ c ^ d;
-            k = (3 * i + 5) % 16;
-        } else {
-            f = c ^ (b | ~d);
-            k = 7 * i % 16;
-        }
-        const uint32_t sum = a + f + md5_sines[i] + word[k];
-        a = d;
-        d = c;
-        c = b;
-        b += rotate_left(sum, turns[i / 16][i % 4]);
-    }
+    MD5_ROUND(0, (b & c) | (~b & d), i)
+    MD5_ROUND(16, (d & b) | (~d & c), 5 * i + 1)
+    MD5_ROUND(32, b ^ c ^ d, 3 * i + 5)
+    MD5_ROUND(48, c ^ (b | ~d), 7 * i)
     state[0] += a;
     state[1] += b;
     state[2] += c;

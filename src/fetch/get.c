@@ -47,11 +47,11 @@ bool get_check(const struct download_file *f, const char *path, const char *stat
     if (f->size > 0 && size != f->size)
         return error_set(err, ERROR_DATA, "it has %" PRId64 " bytes, and should have %" PRId64,
                          size, f->size);
-    if (!f->md5 && !wanted)
-        return true;
-    return digest_file(path, f->md5 ? md5 : NULL, wanted ? sha256 : NULL, stop_requested, err) &&
-           (!f->md5 || same_digest("MD5", md5, f->md5, err)) &&
-           (!wanted || same_digest("SHA-256", sha256, wanted, err));
+    if (wanted)
+        return digest_file(path, NULL, sha256, stop_requested, err) &&
+               same_digest("SHA-256", sha256, wanted, err);
+    return !f->md5 || (digest_file(path, md5, NULL, stop_requested, err) &&
+                       same_digest("MD5", md5, f->md5, err));
 }
 
 /* ---- one source ---- */

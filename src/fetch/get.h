@@ -9,8 +9,8 @@
 bool get_file(const struct download *d, const struct download_file *f,
               const struct fetch_options *o, const char *work, int64_t *bytes, struct error *err);
 
-/* Size and every digest that is known match.  stated_sha256: what the server says, used where the
- * table has none; may be NULL. */
+/* Size and digest match: the SHA-256 where one is known, else the MD5.  stated_sha256: what the
+ * server says, used where the table has none; may be NULL. */
 bool get_check(const struct download_file *f, const char *path, const char *stated_sha256,
                struct error *err);
 

@@ -44,6 +44,9 @@
         {"variant", COLUMN_TEXT, "", "instruction set of the kernels, for example avx512",         \
          blank_},                                                                                  \
         {"data_source", COLUMN_TEXT, "", "real or synthetic", blank_},                             \
+        {"data_layout", COLUMN_TEXT, "",                                                           \
+         "which of the data set's file layouts was read, for example tokens or raw",               \
+         "the content has no files, or is your own; or " blank_},                                  \
         {"val_source", COLUMN_TEXT, "",                                                            \
          "what final_val_* was computed on: test, train (a set without a test split), fold "       \
          "or holdout",                                                                             \

@@ -390,11 +390,42 @@ static void test_lock_excludes_another_process(void **state)
     file_unlock(&lock);
     file_unlock(&lock);
     assert_true(file_lock_take(&second, path, 0, &err));
+    bool busy = false;
+    error_clear(&err);
+    assert_false(file_lock_try(&lock, path, &busy, &err));
+    assert_true(busy && err.class_ == ERROR_NONE); /* no error: whoever asks decides */
     file_unlock(&second);
+    assert_true(file_lock_try(&lock, path, &busy, &err) && !busy);
+    file_unlock(&lock);
     assert_true(file_exists(path));
     close(ready[0]);
     close(go[1]);
     free(path);
+}
+
+static void test_map(void **state)
+{
+    struct error err = ERROR_INIT;
+    char *full = folder_file(state, "full", "some bytes"), *empty = folder_file(state, "empty", "");
+    char *missing = folder_file(state, "missing", NULL);
+    struct file_map map;
+    assert_true(file_map_open(&map, full, &err));
+    assert_int_equal(map.len, 10);
+    assert_memory_equal(map.data, "some bytes", 10);
+    file_map_close(&map);
+    assert_null(map.data);
+    file_map_close(&map);
+    assert_true(file_map_open(&map, empty, &err));
+    assert_int_equal(map.len, 0);
+    file_map_close(&map);
+    assert_false(file_map_open(&map, missing, &err));
+    assert_int_equal(err.class_, ERROR_DATA);
+    assert_contains(err.text, missing);
+    assert_false(file_map_open(&map, "/tmp", &err));
+    assert_contains(err.text, "not a regular file");
+    free(full);
+    free(empty);
+    free(missing);
 }
 
 static void test_lock_in_a_missing_folder(void **state)
@@ -424,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_path_join),
         WITH_FOLDER(test_lock_excludes_another_process),
         WITH_FOLDER(test_lock_in_a_missing_folder),
+        WITH_FOLDER(test_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

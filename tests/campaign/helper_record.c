@@ -78,6 +78,7 @@ void test_result_ok(struct job_result *r, double train_score, double val_score, 
     r->threads = 2;
     snprintf(r->variant, sizeof r->variant, "avx2");
     snprintf(r->data_source, sizeof r->data_source, "real");
+    snprintf(r->data_layout, sizeof r->data_layout, "tokens");
     for (int i = 1; i <= 3; i++) {
         const struct epoch_report e = {i,       3,     100 + i,     100.5 + i,
                                        1.0 / i, 0.001, (double)NAN, (double)NAN};

@@ -101,7 +101,7 @@ expect 0 list --datasets
 flat "cal_housing 8 values 1 regression 20640 20640 present California"
 flat "Files are looked for in $work/data"
 expect 0 list --datasets --json
-[ "$(values name | wc -w)" -eq 13 ] || fail "$last: $(values name)"
+[ "$(values present | wc -w)" -eq 13 ] || fail "$last: $(values name)"
 [ "$(values present | cut -d' ' -f1-3)" = "true true false" ] || fail "$last: present: $(values present)"
 in_stdout '"cause": "data set '"'mnist': '$work/data/MNIST/raw/train-images-idx3-ubyte' is not there; 'fugue prefetch mnist' fetches it, or download https"
 unset FUGUE_DATA_DIR

@@ -19,8 +19,8 @@ static void test_table(void **state)
         {"cifar100", 32, 32, 3, 100, 50000, 10000, false, true},
         {"flowers102", 224, 224, 3, 102, 1020, 1020, false, true},
         {"imagenette", 224, 224, 3, 10, 9469, 3925, false, true},
-        {"wikitext", 128, 1, 1, 6500, 16030, 1884, false, true},
-        {"sst2", 128, 1, 1, 2, 67349, 872, false, true},
+        {"wikitext", 128, 1, 1, 6500, 16030, 1884, true, true},
+        {"sst2", 128, 1, 1, 2, 67349, 872, true, true},
         {"folder", 0, 0, 0, 0, 0, 0, false, false},
         {"csv", 0, 0, 0, 0, 0, 0, false, false},
         {"npz", 0, 0, 0, 0, 0, 0, false, false},
@@ -77,8 +77,9 @@ static void test_check(void **state)
         {"digits?size=3", false, "digits takes no arguments, but has 'size'"},
         {"cifar10", false, "cannot read its files yet; use --data synthetic"},
         {"imagenette", false, "cannot read its files yet"},
-        {"wikitext", false, "cannot read its files yet; use --data synthetic"},
-        {"wikitext?seq=16", false, "wikitext takes no arguments, but has 'seq'"},
+        {"wikitext?words=16", false, "words"},
+        {"wikitext?train=dev", false, "train, valid or test"},
+        {"sst2?seq=7", false, "seq"},
         {"mnist?n_train=16", false, "mnist takes no arguments, but has 'n_train'"},
         {"wikitext?train=valid", true, "'train'"},
         {"wikitext?vocab=15", true, "vocab"},
@@ -128,7 +129,7 @@ static void test_describe(void **state)
     assert_true(data_describe("mnist", false, &i, &err));
     assert_true(i.n_train == 60000 && i.vocabulary == 0);
     assert_int_equal(data_find("wikitext?seq=16")->shape.d[0], 128);
-    assert_false(data_describe("wikitext", false, &i, &err));
+    assert_false(data_describe("imagenette", false, &i, &err));
     assert_int_equal(err.class_, ERROR_USAGE);
 }
 

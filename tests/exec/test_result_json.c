@@ -32,6 +32,7 @@ static void fill(struct job_result *r)
     r->plan_hash = UINT64_C(0xfedcba9876543210);
     snprintf(r->variant, sizeof r->variant, "avx512");
     snprintf(r->data_source, sizeof r->data_source, "real");
+    snprintf(r->data_layout, sizeof r->data_layout, "tokens");
     r->threads = 2;
     r->worker_pid = 4711;
     for (int i = 1; i <= 5; i++) {
@@ -62,6 +63,7 @@ static void a_result_comes_back_bit_by_bit(void **state)
     assert_true(b.plan_hash == a.plan_hash);
     assert_string_equal(b.variant, "avx512");
     assert_string_equal(b.data_source, "real");
+    assert_string_equal(b.data_layout, "tokens");
     assert_int_equal(b.threads, 2);
     assert_int_equal(b.worker_pid, 4711);
     assert_int_equal(b.n_history, 5);

@@ -1,4 +1,4 @@
-/* needs: src/data/cifar.c cifar_bin_parse */
+/* needs: src/data cifar_bin_parse */
 #include "data/cifar.h"
 #include "fuzz.h"
 

@@ -1,4 +1,4 @@
-/* needs: src/data/cifar_pickle.c cifar_pickle_parse */
+/* needs: src/data cifar_pickle_parse */
 #include "data/cifar.h"
 #include "fuzz.h"
 

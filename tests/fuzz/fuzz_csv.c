@@ -1,5 +1,5 @@
-/* needs: src/data/csv.c csv_parse */
-#include "data/csv.h"
+/* needs: src/data/csv_table.c csv_table_parse */
+#include "data/csv_table.h"
 #include "fuzz.h"
 
 /* The first byte chooses the separator and whether there is a header. */
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     const bool header = data[0] & 1;
-    if (!csv_parse(data + 1, size - 1, data[0] & 2 ? ';' : ',', header, "fuzz", &t, &err)) {
+    if (!csv_table_parse(data + 1, size - 1, data[0] & 2 ? ';' : ',', header, "fuzz", &t, &err)) {
         fuzz_check_error(err);
         return 0;
     }
@@ -21,6 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int64_t i = 0; i < t.n_rows * t.n_columns; i++)
         fuzz_touch(t.cell[i].text, t.cell[i].len);
     fuzz_touch(t.line, (size_t)t.n_rows * sizeof *t.line);
-    csv_release(&t);
+    csv_table_release(&t);
     return 0;
 }

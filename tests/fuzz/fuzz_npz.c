@@ -1,4 +1,4 @@
-/* needs: src/data/npy.c npz_parse */
+/* needs: src/data npz_parse */
 #include "data/npy.h"
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every fuzz target for a long time: libFuzzer, AddressSanitizer, UndefinedBehaviorSanitizer.
 #   tests/fuzz/run.sh [INPUTS [FORMAT ...]]     200000 inputs of each of all formats
-# Needs clang and its runtime (Debian, Ubuntu: clang).  Builds in build/fuzz.  An input that breaks a
+# Needs clang and its runtime (Debian, Ubuntu: clang, libclang-rt-dev).  Builds in build/fuzz.  An input that breaks a
 # target lies in build/fuzz/found/; copy it to tests/fuzz/corpus/<format>/found-<what> once the
 # parser is mended.
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 inputs=${1:-200000}
 shift || true
 CC=clang cmake -S . -B build/fuzz -Wno-dev -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFUGUE_TESTS=ON -DFUGUE_FUZZ=ON \
-    -DFUGUE_QUIET_BUILD=ON ${FUGUE_FUZZ_CMAKE:-} >/dev/null
+    -DFUGUE_QUIET_BUILD=ON ${FUZZ_CMAKE_ARGS:-} >/dev/null
 known=$(cmake --build build/fuzz --target help)
 targets=()
 for source in tests/fuzz/fuzz_*.c; do

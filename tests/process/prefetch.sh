@@ -131,7 +131,15 @@ in_stderr "should be 0000000000"
 mirror ok
 expect 0 prefetch set
 mine
-mirror endless
+# Only an MD5.
+sed -E 's/"sha256": "[0-9a-f]*", //' "$work/pinned.json" >"$FUGUE_TEST_DOWNLOADS"
+mirror wrong
+forget
+expect 1 prefetch set
+in_stderr "its MD5 is"
+mirror ok
+expect 0 prefetch set
+mine
 cp "$work/pinned.json" "$FUGUE_TEST_DOWNLOADS"
 
 # ---- killed, interrupted ----

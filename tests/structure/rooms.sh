@@ -25,7 +25,7 @@ while IFS= read -r file; do
             bad=1
         fi
     done < <(sed -n 's/^ *# *include *"\([a-z_]*\)\/.*/\1/p' "$file")
-done < <(find src -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
+done < <(find src -name '*.c' -o -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.inc')
 if [ "$checked" -lt 50 ]; then
     echo "only $checked includes found: the scan itself is broken"
     bad=1

@@ -3,7 +3,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
-mapfile -t files < <(find src tests bench scripts -type f \( -name '*.c' -o -name '*.h' -o -name '*.sh' -o -name '*.py' \) ! -name style.sh ! -name digits_data.c ! -path '*/build/*')
+mapfile -t files < <(find src tests bench scripts -type f \( -name '*.c' -o -name '*.h' -o -name '*.cc' -o -name '*.sh' -o -name '*.py' \) ! -name style.sh ! -name digits_data.c ! -path '*/build/*')
 if [ ${#files[@]} -lt 40 ]; then
     echo "only ${#files[@]} files found: the scan itself is broken"
     exit 1
