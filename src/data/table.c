@@ -93,11 +93,11 @@ static const struct data_def mnist = {
 
 /* The Python release, as torchvision and Keras leave it, is read as it is. */
 #define CIFAR10_BIN                                                                                \
-    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and unpack it in the data folder "    \
-    "(cifar-10-python.tar.gz serves as well)"
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (unpack it in the data folder; "      \
+    "cifar-10-python.tar.gz serves as well)"
 #define CIFAR100_BIN                                                                               \
-    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz and unpack it in the data folder "   \
-    "(cifar-100-python.tar.gz serves as well)"
+    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz (unpack it in the data folder; "     \
+    "cifar-100-python.tar.gz serves as well)"
 
 static const struct data_layout cifar10_layouts[] = {
     {"binary release",
