@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "data/loader.h"
+#include "data/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,57 +20,6 @@ enum raw { LON, LAT, AGE, ROOMS, BEDROOMS, POPULATION, HOUSEHOLDS, INCOME, VALUE
 /* ---- parsing ----------------------------------------------------------------------------------
  */
 
-/* A plain decimal of at most 15 digits: digits and power of ten are exact doubles, so their
- * quotient is correctly rounded (Clinger 1990).  All numbers of the original file are such; the
- * general way is ten times slower.  False for any other text, good or bad. */
-static bool plain_decimal(const char *at, const char *end, double *out)
-{
-    static const double ten_to[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    const bool negative = at < end && *at == '-';
-    int64_t digits = 0;
-    int n_digits = 0, n_fraction = 0;
-    bool dot = false;
-    for (at += negative; at < end; at++) {
-        if (*at == '.' && !dot && n_digits > 0) {
-            dot = true;
-        } else if (*at >= '0' && *at <= '9' && n_digits < 15) {
-            digits = 10 * digits + (*at - '0');
-            n_digits++;
-            n_fraction += dot;
-        } else {
-            return false;
-        }
-    }
-    if (n_digits == 0 || (dot && n_fraction == 0))
-        return false;
-    const double v = (double)digits / ten_to[n_fraction];
-    *out = negative ? -v : v;
-    return true;
-}
-
-static bool parse_number(const char *at, const char *end, double *out)
-{
-    char copy[64];
-    const size_t len = (size_t)(end - at);
-    if (plain_decimal(at, end, out))
-        return true;
-    if (len >= sizeof copy || memchr(at, '\0', len))
-        return false;
-    memcpy(copy, at, len);
-    copy[len] = '\0';
-    return text_to_double(copy, out);
-}
-
-/* What of a bad field can be shown: a few printable characters. */
-static void shown(const char *at, const char *end, char out[24])
-{
-    int n = 0;
-    for (; at < end && n < 20; at++)
-        out[n++] = *at >= ' ' && *at <= '~' ? *at : '?';
-    out[n] = '\0';
-}
-
 static bool parse_line(const char *at, const char *end, const char *path, int64_t line,
                        double raw[RAW_COLUMNS], struct error *err)
 {
@@ -77,9 +27,9 @@ static bool parse_line(const char *at, const char *end, const char *path, int64_
     for (;; n++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         const char *stop = comma ? comma : end;
-        if (n < RAW_COLUMNS && !parse_number(at, stop, &raw[n])) {
-            char field[24];
-            shown(at, stop, field);
+        if (n < RAW_COLUMNS && !number_parse(at, stop, &raw[n])) {
+            char field[FIELD_SHOWN];
+            field_shown(at, stop, field);
             return error_set(err, ERROR_DATA, "%s:%lld: column %d, '%s', is not a number", path,
                              (long long)line, n + 1, field);
         }

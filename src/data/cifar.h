@@ -33,4 +33,8 @@ bool cifar_pickle_parse(const void *bytes, size_t n, int n_classes, const char *
                         struct cifar *out, struct error *err);
 void cifar_release(struct cifar *c);
 
+/* For the two parsers: room for n images; the planes of one, pixel by pixel. */
+bool cifar_alloc(struct cifar *c, int64_t n, const char *name, struct error *err);
+void cifar_from_planes(const uint8_t *planes, uint8_t *nhwc);
+
 #endif

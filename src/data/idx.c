@@ -8,62 +8,109 @@
 #define MAGIC_LABELS 0x00000801u
 #define MAGIC_IMAGES 0x00000803u
 
-struct idx {
-    uint8_t *data; /* the whole file; owned */
-    size_t len, head;
-    uint32_t dims[3];
-    char *path; /* the file really read; owned */
-};
-
-static void idx_release(struct idx *f)
-{
-    free(f->data);
-    free(f->path);
-    *f = (struct idx){0};
-}
-
 static uint32_t big_endian(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Reads the head; sizes are compared by the caller, who knows what to expect. */
-static bool idx_open(struct idx *f, const char *path, uint32_t magic, size_t max_bytes,
-                     struct error *err)
+/* ---- parsing ---- */
+
+static bool check_magic(const uint8_t *bytes, size_t n, uint32_t wanted, const char *name,
+                        struct error *err)
 {
-    char *data = NULL;
-    *f = (struct idx){0};
-    if (!file_read_maybe_gz(path, max_bytes, &data, &f->len, &f->path, err))
-        return false;
-    f->data = (uint8_t *)data;
-    const int n_dims = (int)(magic & 0xFF);
-    f->head = 4 + 4 * (size_t)n_dims;
-    if (f->len < f->head)
+    const size_t head = 4 + 4 * (size_t)(wanted & 0xFF);
+    if (n < head)
         return error_set(err, ERROR_DATA, "'%s' is truncated: %zu bytes, its head alone has %zu",
-                         f->path, f->len, f->head);
-    if (big_endian(f->data) != magic)
+                         name, n, head);
+    if (big_endian(bytes) != wanted)
         return error_set(err, ERROR_DATA,
-                         "'%s' is no IDX file of %s: magic 0x%08X, expected 0x%08X", f->path,
-                         magic == MAGIC_IMAGES ? "images" : "labels", big_endian(f->data), magic);
-    for (int i = 0; i < n_dims; i++)
-        f->dims[i] = big_endian(f->data + 4 + 4 * i);
+                         "'%s' is no IDX file of %s: magic 0x%08X, expected 0x%08X", name,
+                         wanted == MAGIC_IMAGES ? "images" : "labels", big_endian(bytes), wanted);
     return true;
 }
 
-/* The number of items, each of item_bytes, must be sensible and the file exactly that long. */
-static bool check_count(const struct idx *f, int64_t max_n, size_t item_bytes, struct error *err)
+/* The bytes must be exactly as many as the dimensions say. */
+static bool check_length(const struct idx_array *a, size_t head, size_t n, const char *name,
+                         struct error *err)
 {
-    const uint32_t n = f->dims[0];
-    if (n < 1 || (int64_t)n > max_n)
-        return error_set(err, ERROR_DATA, "'%s' says it holds %u items; 1 to %lld are expected",
-                         f->path, n, (long long)max_n);
-    /* n is at most max_n, so the product is at most the size the file was read with. */
-    const size_t wanted = f->head + (size_t)n * item_bytes;
-    if (f->len != wanted)
+    /* Below 2^64: each factor is held against what is left of the file's size first. */
+    const size_t there = n - head;
+    const uint64_t item = (uint64_t)a->dim[1] * a->dim[2];
+    const bool fits = item > 0 && a->dim[0] > 0 && item <= UINT64_MAX / a->dim[0];
+    const uint64_t wanted = fits ? item * a->dim[0] : 0;
+    if (!fits)
+        return error_set(err, ERROR_DATA, "'%s' says it holds %u items of %llu bytes", name,
+                         a->dim[0], (unsigned long long)item);
+    if (wanted != there)
         return error_set(err, ERROR_DATA,
-                         "'%s' is %s: %zu bytes, but %u items of %zu bytes make %zu", f->path,
-                         f->len < wanted ? "truncated" : "too long", f->len, n, item_bytes, wanted);
+                         "'%s' is %s: %zu bytes, but %u items of %llu bytes make %llu", name,
+                         there < wanted ? "truncated" : "too long", n, a->dim[0],
+                         (unsigned long long)item, (unsigned long long)(head + wanted));
     return true;
+}
+
+bool idx_parse_head(const void *bytes, size_t n, const char *name, struct idx_array *out,
+                    struct error *err)
+{
+    const uint8_t *p = bytes;
+    *out = (struct idx_array){.dim = {1, 1, 1}};
+    const uint32_t magic = n >= 4 && big_endian(p) == MAGIC_LABELS ? MAGIC_LABELS : MAGIC_IMAGES;
+    if (!check_magic(p, n, magic, name, err))
+        return false;
+    out->n_dims = (int)(magic & 0xFF);
+    for (int i = 0; i < out->n_dims; i++)
+        out->dim[i] = big_endian(p + 4 + 4 * i);
+    return true;
+}
+
+bool idx_parse(const void *bytes, size_t n, const char *name, struct idx_array *out,
+               struct error *err)
+{
+    if (!idx_parse_head(bytes, n, name, out, err))
+        return false;
+    const size_t head = 4 + 4 * (size_t)out->n_dims;
+    if (!check_length(out, head, n, name, err))
+        return false;
+    out->data = (const uint8_t *)bytes + head;
+    out->len = n - head;
+    return true;
+}
+
+/* ---- files ---- */
+
+struct idx {
+    uint8_t *bytes; /* the whole file; owned */
+    size_t len;
+    char *path; /* the file really read; owned */
+    struct idx_array a;
+};
+
+static void idx_release(struct idx *f)
+{
+    free(f->bytes);
+    free(f->path);
+    *f = (struct idx){0};
+}
+
+static bool idx_open(struct idx *f, const char *path, uint32_t magic, size_t max_bytes,
+                     struct error *err)
+{
+    char *bytes = NULL;
+    *f = (struct idx){0};
+    if (!file_read_maybe_gz(path, max_bytes, &bytes, &f->len, &f->path, err))
+        return false;
+    f->bytes = (uint8_t *)bytes;
+    return check_magic(f->bytes, f->len, magic, f->path, err) &&
+           idx_parse_head(f->bytes, f->len, f->path, &f->a, err);
+}
+
+/* The number of items must be sensible and the file exactly that long. */
+static bool check_count(struct idx *f, int64_t max_n, struct error *err)
+{
+    if (f->a.dim[0] < 1 || (int64_t)f->a.dim[0] > max_n)
+        return error_set(err, ERROR_DATA, "'%s' says it holds %u items; 1 to %lld are expected",
+                         f->path, f->a.dim[0], (long long)max_n);
+    return idx_parse(f->bytes, f->len, f->path, &f->a, err);
 }
 
 bool idx_read_images(const char *path, int32_t rows, int32_t columns, int64_t max_n,
@@ -72,16 +119,16 @@ bool idx_read_images(const char *path, int32_t rows, int32_t columns, int64_t ma
     struct idx f;
     const size_t item = (size_t)rows * (size_t)columns;
     bool ok = idx_open(&f, path, MAGIC_IMAGES, 16 + (size_t)max_n * item, err);
-    if (ok && (f.dims[1] != (uint32_t)rows || f.dims[2] != (uint32_t)columns))
+    if (ok && (f.a.dim[1] != (uint32_t)rows || f.a.dim[2] != (uint32_t)columns))
         ok = error_set(err, ERROR_DATA, "'%s' holds images of %ux%u; %dx%d are expected", f.path,
-                       f.dims[1], f.dims[2], rows, columns);
-    ok = ok && check_count(&f, max_n, item, err);
+                       f.a.dim[1], f.a.dim[2], rows, columns);
+    ok = ok && check_count(&f, max_n, err);
     if (ok) {
         /* The pixels move to the start of the file's memory, which the caller gets. */
-        memmove(f.data, f.data + f.head, f.len - f.head);
-        *pixels = f.data;
-        *n = f.dims[0];
-        f.data = NULL;
+        memmove(f.bytes, f.a.data, f.a.len);
+        *pixels = f.bytes;
+        *n = f.a.dim[0];
+        f.bytes = NULL;
     }
     idx_release(&f);
     return ok;
@@ -90,8 +137,8 @@ bool idx_read_images(const char *path, int32_t rows, int32_t columns, int64_t ma
 static bool convert_labels(const struct idx *f, int32_t n_classes, int32_t *labels,
                            struct error *err)
 {
-    for (size_t i = 0; i < f->dims[0]; i++) {
-        labels[i] = f->data[f->head + i];
+    for (size_t i = 0; i < f->a.len; i++) {
+        labels[i] = f->a.data[i];
         if (labels[i] >= n_classes)
             return error_set(err, ERROR_DATA, "'%s': label %zu is %d; 0 to %d are expected",
                              f->path, i, labels[i], n_classes - 1);
@@ -105,16 +152,16 @@ bool idx_read_labels(const char *path, int32_t n_classes, int64_t max_n, int32_t
     struct idx f;
     int32_t *made = NULL;
     bool ok =
-        idx_open(&f, path, MAGIC_LABELS, 8 + (size_t)max_n, err) && check_count(&f, max_n, 1, err);
+        idx_open(&f, path, MAGIC_LABELS, 8 + (size_t)max_n, err) && check_count(&f, max_n, err);
     if (ok) {
-        made = malloc(f.dims[0] * sizeof *made);
+        made = malloc(f.a.len * sizeof *made);
         ok = made ? convert_labels(&f, n_classes, made, err)
-                  : error_set(err, ERROR_SYSTEM, "no memory for the %u labels of '%s'", f.dims[0],
+                  : error_set(err, ERROR_SYSTEM, "no memory for the %zu labels of '%s'", f.a.len,
                               f.path);
     }
     if (ok) {
         *labels = made;
-        *n = f.dims[0];
+        *n = f.a.dim[0];
     } else {
         free(made);
     }

@@ -21,6 +21,10 @@ struct idx_array {
 bool idx_parse(const void *bytes, size_t n, const char *name, struct idx_array *out,
                struct error *err);
 
+/* Magic and dimensions alone; data is NULL. */
+bool idx_parse_head(const void *bytes, size_t n, const char *name, struct idx_array *out,
+                    struct error *err);
+
 /* Reads `path` or `path`.gz: images of rows x columns, 1 to max_n of them.  *pixels is malloc'd. */
 bool idx_read_images(const char *path, int32_t rows, int32_t columns, int64_t max_n,
                      uint8_t **pixels, int64_t *n, struct error *err);

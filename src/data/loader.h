@@ -90,7 +90,7 @@ const struct data_layout *data_layout_find_files(const struct data_def *def, con
 /* malloc that reports: contents are large enough to run out of memory in earnest. */
 void *data_alloc(size_t count, size_t size, const struct data_def *def, struct error *err);
 
-data_load_fn digits_load, mnist_load, cal_housing_load;
+data_load_fn digits_load, mnist_load, cal_housing_load, cifar_load;
 
 /* Content of the shape and size that info gives.
  *   images       every class has a pattern of smooth cells, a sample is its class's pattern plus

@@ -1,5 +1,6 @@
 /* The table of data sets: one row a set, and one a scheme of files of the user's own. */
 #include "data/loader.h"
+#include "data/own.h"
 #include "data/text/text_sets.h"
 #include "data/text/tokenizer.h"
 
@@ -90,6 +91,51 @@ static const struct data_def mnist = {
     .load = mnist_load,
 };
 
+/* The Python release, as torchvision and Keras leave it, is read as it is. */
+#define CIFAR10_BIN                                                                                \
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (unpack it in the data folder; "      \
+    "cifar-10-python.tar.gz serves as well)"
+#define CIFAR100_BIN                                                                               \
+    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz (unpack it in the data folder; "     \
+    "cifar-100-python.tar.gz serves as well)"
+
+static const struct data_layout cifar10_layouts[] = {
+    {"binary release",
+     6,
+     {
+         {"cifar-10-batches-bin/data_batch_1.bin", CIFAR10_BIN},
+         {"cifar-10-batches-bin/data_batch_2.bin", CIFAR10_BIN},
+         {"cifar-10-batches-bin/data_batch_3.bin", CIFAR10_BIN},
+         {"cifar-10-batches-bin/data_batch_4.bin", CIFAR10_BIN},
+         {"cifar-10-batches-bin/data_batch_5.bin", CIFAR10_BIN},
+         {"cifar-10-batches-bin/test_batch.bin", CIFAR10_BIN},
+     }},
+    {"Python release",
+     6,
+     {
+         {"cifar-10-batches-py/data_batch_1", CIFAR10_BIN},
+         {"cifar-10-batches-py/data_batch_2", CIFAR10_BIN},
+         {"cifar-10-batches-py/data_batch_3", CIFAR10_BIN},
+         {"cifar-10-batches-py/data_batch_4", CIFAR10_BIN},
+         {"cifar-10-batches-py/data_batch_5", CIFAR10_BIN},
+         {"cifar-10-batches-py/test_batch", CIFAR10_BIN},
+     }},
+};
+static const struct data_layout cifar100_layouts[] = {
+    {"binary release",
+     2,
+     {
+         {"cifar-100-binary/train.bin", CIFAR100_BIN},
+         {"cifar-100-binary/test.bin", CIFAR100_BIN},
+     }},
+    {"Python release",
+     2,
+     {
+         {"cifar-100-python/train", CIFAR100_BIN},
+         {"cifar-100-python/test", CIFAR100_BIN},
+     }},
+};
+
 static const struct data_def cifar10 = {
     .info = {.name = "cifar10",
              .summary = "colour images of 10 kinds, 32x32",
@@ -98,10 +144,14 @@ static const struct data_def cifar10 = {
              .task = "classification",
              .n_train = 50000,
              .n_test = 10000,
+             .built = true,
              .synthetic = true},
+    .layouts = cifar10_layouts,
+    .n_layouts = 2,
     .x_type = DATA_U8,
     .divisor = 255,
     .augment = AUGMENT_CROP_FLIP,
+    .load = cifar_load,
 };
 
 static const struct data_def cifar100 = {
@@ -112,10 +162,14 @@ static const struct data_def cifar100 = {
              .task = "classification",
              .n_train = 50000,
              .n_test = 10000,
+             .built = true,
              .synthetic = true},
+    .layouts = cifar100_layouts,
+    .n_layouts = 2,
     .x_type = DATA_U8,
     .divisor = 255,
     .augment = AUGMENT_CROP_FLIP,
+    .load = cifar_load,
 };
 
 static const struct data_def flowers102 = {
@@ -278,10 +332,45 @@ static const struct data_def folder = {
     .divisor = 255,
 };
 
+static const struct data_arg csv_args[] = {
+    {.name = "target",
+     .value = "COLUMN",
+     .required = true,
+     .meaning = "the column to predict, by name or number (1 the first, -1 the last)"},
+    OWN_TASK_ARG,
+    {.name = "test", .type = DATA_ARG_FILE, .meaning = "a file of the same columns to test on"},
+    OWN_FRACTION_ARG,
+    {.name = "standardise",
+     .type = DATA_ARG_INT,
+     .value = "0|1",
+     .fallback = "1",
+     .max = 1,
+     .meaning = "features to mean 0 and deviation 1 of the training rows"},
+    {.name = "ignore", .value = "COLUMN,...", .meaning = "columns to leave out"},
+    {.name = "header",
+     .type = DATA_ARG_INT,
+     .value = "0|1",
+     .fallback = "1",
+     .max = 1,
+     .meaning = "does the first line hold names?"},
+    {.name = "separator",
+     .type = DATA_ARG_CHOICE,
+     .choices = "comma|semicolon|tab",
+     .fallback = "comma",
+     .meaning = "what stands between fields"},
+};
+
 static const struct data_def csv = {
-    .info = {.name = "csv", .path = "FILE", .summary = "a table of your own, comma-separated"},
+    .info = {.name = "csv",
+             .path = "FILE",
+             .summary = "a table of your own, comma-separated",
+             .args = csv_args,
+             .n_args = sizeof csv_args / sizeof *csv_args,
+             .built = true},
     .x_type = DATA_F32,
     .divisor = 1,
+    .describe = csv_describe,
+    .load = csv_load,
 };
 
 static const struct data_def npz = {
@@ -290,13 +379,28 @@ static const struct data_def npz = {
     .divisor = 1,
 };
 
+static const struct data_arg idx_args[] = {
+    {.name = "labels",
+     .type = DATA_ARG_FILE,
+     .meaning = "the labels, where PATH is a file of images (of a folder, the names are MNIST's)"},
+    {.name = "test_images", .type = DATA_ARG_FILE, .meaning = "images to test, with test_labels"},
+    {.name = "test_labels", .type = DATA_ARG_FILE, .meaning = "their labels"},
+    OWN_FRACTION_ARG,
+};
+
 static const struct data_def idx = {
     .info = {.name = "idx",
-             .path = "FOLDER",
+             .path = "PATH",
              .summary = "images in IDX files, the format of MNIST and Fashion-MNIST",
-             .task = "classification"},
+             .task = "classification",
+             .args = idx_args,
+             .n_args = sizeof idx_args / sizeof *idx_args,
+             .built = true},
     .x_type = DATA_U8,
     .divisor = 255,
+    .describe = idx_describe,
+    .present = idx_present,
+    .load = idx_load,
 };
 
 const struct data_info *const data_table[] = {

@@ -11,7 +11,7 @@ row() {
 expect 0 list
 empty_stderr
 row "ID TYPE MODEL DATA SET K BATCH EPOCHS LR OPTIMIZER TASK AMP MEM 1 MEM K STATE"
-row "E01 ensemble resnet18 cifar10 3 128 10 0.01 sgd momentum=0.9 classification yes data set not built yet"
+row "E01 ensemble resnet18 cifar10 3 128 10 0.01 sgd momentum=0.9 classification yes built"
 row "E05 ensemble mlp cal_housing 5 256 20 0.001 adam regression no built"
 row "E12 hpo resnet18 cifar10 6 64|128 5 0.0001|0.0003|0.001 adamw classification yes"
 row "E17 multi_model transformer wikitext 3 10 10 5 sgd momentum=0.9 language_modeling yes data set not built yet"
@@ -49,7 +49,7 @@ expect 0 list --json --exp E06
 in_stdout '"id": "E06"' '"source": "built-in"' '"state": "built"' '"k": 15,' '"committee_size": 15' \
     '"amp": false' '"task": "regression"' '"optimizer": "adam"' '"betas": [0.9, 0.999]' '"size": "small"'
 expect 0 list --json --exp E01
-in_stdout '"state": "data set not built yet"' '"momentum": 0.9' '"amp": true' '"lr": 0.01'
+in_stdout '"state": "built"' '"momentum": 0.9' '"amp": true' '"lr": 0.01'
 expect 0 list --json --exp D04
 [ "$(values name)" = '"mlp" "digits_cnn" ' ] || fail "list --json: entries $(values name)"
 

@@ -88,7 +88,6 @@ unbuilt=$(grep -E '^E.*not built yet' "$work/out" | head -1)
 if [ -n "$unbuilt" ]; then
     id=${unbuilt%% *}
     r "$id: not built yet in this version of fugue: " --exp "$id"
-    r ": not built yet in this version of fugue: " --exp all
     r "$id: not built yet" --exp D01 "$id" --exec seq mp
 fi
 

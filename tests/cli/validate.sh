@@ -5,8 +5,8 @@
 
 # What this version does not have yet is an error: it cannot be run.
 expect 1 validate
-in_stdout "21 experiments (6 usable)" "15 errors:" \
-    "E01: not built yet in this version of fugue: data set cifar10 (--data synthetic"
+in_stdout "21 experiments (20 usable)" "1 error:" \
+    "E17: not built yet in this version of fugue: data set imagenette (--data synthetic"
 not_in_stdout "warning"
 empty_stderr
 
@@ -17,9 +17,9 @@ expect 0 validate --exp D01
 in_stdout "1 experiment (1 usable), 1 model, 1 data set"
 
 expect 1 validate --json
-in_stdout '"ok": false' '"experiments": 21' '"usable": 6' '"warnings": []' \
-    '"E01: not built yet in this version of fugue: data set cifar10 (--data synthetic'
-[ "$(grep -c "^    .*: not built yet" "$work/out")" -eq 15 ] || fail "validate --json: not 15 errors"
+in_stdout '"ok": false' '"experiments": 21' '"usable": 20' '"warnings": []' \
+    '"E17: not built yet in this version of fugue: data set imagenette (--data synthetic'
+[ "$(grep -c "^    .*: not built yet" "$work/out")" -eq 1 ] || fail "validate --json: not 1 error"
 expect 0 validate --json --exp D04
 printf '%s
 ' '{' '  "ok": true,' '  "experiments": 1,' '  "usable": 1,' \

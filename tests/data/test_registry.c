@@ -15,16 +15,16 @@ static void test_table(void **state)
         {"digits", 8, 8, 1, 10, 1438, 359, true, true},
         {"cal_housing", 8, 1, 1, 1, 20640, 20640, true, true},
         {"mnist", 28, 28, 1, 10, 60000, 10000, true, true},
-        {"cifar10", 32, 32, 3, 10, 50000, 10000, false, true},
-        {"cifar100", 32, 32, 3, 100, 50000, 10000, false, true},
+        {"cifar10", 32, 32, 3, 10, 50000, 10000, true, true},
+        {"cifar100", 32, 32, 3, 100, 50000, 10000, true, true},
         {"flowers102", 224, 224, 3, 102, 1020, 1020, false, true},
         {"imagenette", 224, 224, 3, 10, 9469, 3925, false, true},
         {"wikitext", 128, 1, 1, 6500, 16030, 1884, true, true},
         {"sst2", 128, 1, 1, 2, 67349, 872, true, true},
         {"folder", 0, 0, 0, 0, 0, 0, false, false},
-        {"csv", 0, 0, 0, 0, 0, 0, false, false},
+        {"csv", 0, 0, 0, 0, 0, 0, true, false},
         {"npz", 0, 0, 0, 0, 0, 0, false, false},
-        {"idx", 0, 0, 0, 0, 0, 0, false, false},
+        {"idx", 0, 0, 0, 0, 0, 0, true, false},
     };
     size_t n = 0;
     for (; data_table[n]; n++) {
@@ -75,7 +75,7 @@ static void test_check(void **state)
         {"", false, "the name is empty"},
         {"minst", false, "unknown data set 'minst' (did you mean 'mnist'?); fugue knows digits"},
         {"digits?size=3", false, "digits takes no arguments, but has 'size'"},
-        {"cifar10", false, "cannot read its files yet; use --data synthetic"},
+        {"flowers102", false, "cannot read its files yet; use --data synthetic"},
         {"imagenette", false, "cannot read its files yet"},
         {"wikitext?words=16", false, "words"},
         {"wikitext?train=dev", false, "train, valid or test"},
@@ -96,7 +96,7 @@ static void test_check(void **state)
          "unknown data set 'csv'; for a table of your own, comma-separated write csv:FILE"},
         {"a/b.csv", false, "write csv:a/b.csv"},
         {"cvs:x.csv", false, "unknown data set 'cvs:x.csv' (did you mean 'csv'?)"},
-        {"elsewhere", false, "sst2, folder:FOLDER, csv:FILE, npz:FILE, idx:FOLDER"},
+        {"elsewhere", false, "sst2, folder:FOLDER, csv:FILE, npz:FILE, idx:PATH"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error e = ERROR_INIT;

@@ -2,8 +2,8 @@
  * quotes when it holds separators, quotes (doubled) or line ends; line ends are LF or CR LF, the
  * last may be absent; an UTF-8 byte order mark at the start is passed over.
  */
-#ifndef DATA_CSV_H
-#define DATA_CSV_H
+#ifndef DATA_CSV_TABLE_H
+#define DATA_CSV_TABLE_H
 
 #include "base/error.h"
 
@@ -28,8 +28,8 @@ struct csv_table {
 /* separator: ',', ';', '\t'...  A record with another number of fields, a quote where none can be,
  * an open quote at the end, a NUL byte, no records are errors ("NAME:LINE: column COLUMN: what").
  * Empty lines at the end are passed over.  What is allocated is bounded by the number of bytes. */
-bool csv_parse(const void *bytes, size_t n, char separator, bool header, const char *name,
-               struct csv_table *out, struct error *err);
-void csv_release(struct csv_table *t);
+bool csv_table_parse(const void *bytes, size_t n, char separator, bool header, const char *name,
+                     struct csv_table *out, struct error *err);
+void csv_table_release(struct csv_table *t);
 
 #endif
