@@ -113,9 +113,9 @@ extern const struct cuda_kernel cuda_gather_kernels[], cuda_activation_kernels[]
 /* Tuned ones (tuned/): convolutions and linear layers on the stacked GEMM. */
 extern const struct cuda_kernel cuda_product_kernels[];
 
-/* The kernel for a step: the tuned set's (unless `reference`), else the reference's; NULL when
+/* The kernel for a step: the tuned set's (unless `plain`), else the reference's; NULL when
  * there is none at all.  Steps of no operation (gradients, update) are asked with OP_INPUT. */
-const struct cuda_kernel *cuda_kernel_find(bool reference, enum step_kind kind, enum op_kind op);
+const struct cuda_kernel *cuda_kernel_find(bool plain, enum step_kind kind, enum op_kind op);
 bool cuda_variant_at(int i, struct backend_variant *out);
 const char *cuda_kernel_at(int i, enum step_kind kind, enum op_kind op);
 
