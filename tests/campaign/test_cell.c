@@ -222,12 +222,12 @@ static void what_cannot_be_run_is_an_error_and_no_row(void **state)
     struct cell_spec spec;
     struct heard h;
     test_spec_make(&spec, def_ensemble, "seq");
-    strcpy(spec.options.device, "cuda");
+    strcpy(spec.options.device, "tpu");
     run_spec(&h, &spec, -1, 0);
     assert_false(h.outcome.ok);
     assert_null(h.outcome.group);
     assert_int_equal(h.outcome.err.class_, ERROR_USAGE);
-    assert_non_null(strstr(h.outcome.err.text, "'cuda'"));
+    assert_non_null(strstr(h.outcome.err.text, "'tpu'"));
     assert_int_equal(json_array_size(h.job_rows), 0);
     release(&h);
 }

@@ -90,8 +90,8 @@ static void test_misfits(void **state)
          "task classification needs class numbers as targets, but data set cal_housing is for "
          "regression: use task regression, or another data set"},
         {"lenet", "cal_housing", NULL, "data set cal_housing: model 'lenet' takes images"},
-        {"resnet18", "cifar10", NULL,
-         "X: not built yet in this version of fugue: data set cifar10 (--data synthetic"},
+        {"vgg16_cbam", "imagenette", NULL,
+         "X: not built yet in this version of fugue: data set imagenette (--data synthetic"},
         {"mlp", "digits", "language_modeling",
          "task language_modeling needs a word for every place as targets, but data set digits is "
          "for classification"},

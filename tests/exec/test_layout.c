@@ -98,9 +98,9 @@ static void unknown_devices_and_empty_groups_are_refused(void **state)
         struct exec_options o = test_options(1, 0);
         assert_true(executor_table[i]->check(g.jobs, g.n, &o, &err));
         assert_false(executor_table[i]->check(g.jobs, 0, &o, &err));
-        strcpy(o.device, "cuda");
+        strcpy(o.device, "tpu");
         assert_false(executor_table[i]->check(g.jobs, g.n, &o, &err));
-        assert_non_null(strstr(err.text, "'cuda'"));
+        assert_non_null(strstr(err.text, "'tpu'"));
         assert_int_equal(err.class_, ERROR_USAGE);
     }
     test_group_release(&g);
