@@ -138,7 +138,7 @@ static bool vector_length(const struct element *dims, size_t *n)
 
 static bool take_values(struct search *s, const struct element *dims, struct span *rest)
 {
-    struct element real;
+    struct element real = {0};
     size_t n;
     if (!vector_length(dims, &n))
         return error_set(s->err, ERROR_DATA, "'%s': variable '%s' is no vector", s->name,
@@ -165,7 +165,7 @@ static bool take_values(struct search *s, const struct element *dims, struct spa
 static bool read_matrix(struct search *s, const struct element *matrix)
 {
     struct span in = {matrix->data, matrix->data + matrix->n};
-    struct element flags, dims, name;
+    struct element flags = {0}, dims = {0}, name = {0};
     if (!next_element(s, &in, &flags) || !next_element(s, &in, &dims) ||
         !next_element(s, &in, &name))
         return false;
@@ -230,7 +230,7 @@ static bool read_top(struct search *s, const struct element *e)
         return true;
     uint8_t *plain;
     size_t n = 0;
-    struct element inner;
+    struct element inner = {0};
     if (!inflate_element(s, e, &plain, &n))
         return false;
     struct span in = {plain, plain + n};
@@ -264,7 +264,7 @@ bool mat_parse(const void *bytes, size_t n, const char *name, const char *variab
     struct span in = {(const uint8_t *)bytes + HEAD, (const uint8_t *)bytes + n};
     bool ok = true;
     while (ok && !s.found && in.at < in.end) {
-        struct element e;
+        struct element e = {0};
         ok = next_element(&s, &in, &e) && read_top(&s, &e);
     }
     if (ok && !s.found)

@@ -338,22 +338,24 @@ template <int MATH, int PASS, int BM, int BN, int VEC> struct gemm_loader {
                                                  const struct gemm_tap *taps, int n, int exist)
     {
         const int in_g = p.s.in_c / p.s.groups;
-        float v[4];
         int t = tap, c = channel;
         if constexpr (VEC == 4) {
             if (exist <= 0)
                 return make_float4(0, 0, 0, 0);
             return *(const float4 *)(b.b + ((size_t)taps[t].index * in_g + n) * p.s.out_c + c);
-        }
+        } else {
+            float v[4];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            v[j] = j < exist ? b.b[((size_t)taps[t].index * in_g + n) * p.s.out_c + c] : 0.0f;
-            if (++c == channels) {
-                c = 0;
-                t++;
+            for (int j = 0; j < 4; j++) {
+                v[j] =
+                    j < exist ? b.b[((size_t)taps[t].index * in_g + n) * p.s.out_c + c] : 0.0f;
+                if (++c == channels) {
+                    c = 0;
+                    t++;
+                }
             }
+            return make_float4(v[0], v[1], v[2], v[3]);
         }
-        return make_float4(v[0], v[1], v[2], v[3]);
     }
 
     __device__ __forceinline__ void load_b(const gemm_params &p, const struct gemm_block &b,
