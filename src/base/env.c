@@ -23,6 +23,8 @@ const struct env_var env_vars[ENV_COUNT] = {
     [ENV_MIRROR] = {"FUGUE_MIRROR",
                     "base URLs 'fugue prefetch' asks instead of the publishers', by blanks",
                     ENV_TEXT},
+    [ENV_DEVICE] = {"FUGUE_DEVICE",
+                    "what runs without --device and --gpu train on: auto, cpu or cuda", ENV_TEXT},
 };
 
 /* Where the folders are by default: below the source folder in a build tree; else below `base` (the

@@ -21,6 +21,7 @@ enum env_id {
     ENV_FIGS_DIR,
     ENV_OFFLINE,
     ENV_MIRROR,
+    ENV_DEVICE,
     ENV_COUNT
 };
 
@@ -32,7 +33,8 @@ struct env_var {
 extern const struct env_var env_vars[ENV_COUNT];
 
 /* Resolved value, in a buffer that lives as long as the process.  For FUGUE_OFFLINE "1" or "0"
- * (truthy: 1, true, yes, on, any case); FUGUE_MIRROR as it is, "" when unset. */
+ * (truthy: 1, true, yes, on, any case); FUGUE_MIRROR and FUGUE_DEVICE as they are, "" when unset.
+ */
 const char *env_value(enum env_id id);
 /* "environment", "build tree" or "default". */
 const char *env_source(enum env_id id);

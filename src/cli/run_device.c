@@ -1,4 +1,5 @@
 /* Which device a run trains on: --device, --gpu, --compile. */
+#include "base/env.h"
 #include "cli/run_plan.h"
 #include "engine/engine.h"
 
@@ -29,14 +30,31 @@ static bool check_cpu_flags(const struct option_value *values, struct error *err
     return true;
 }
 
+/* --device, else FUGUE_DEVICE, else auto; NULL: the variable's word is none of the three. */
+static const char *device_asked(const struct option_value *values, struct error *err)
+{
+    const char *variable = env_value(ENV_DEVICE);
+    if (given(values, "--device"))
+        return run_value(values, "--device")->text;
+    if (!variable[0] || given(values, "--gpu"))
+        return "auto";
+    for (int i = 0; run_device_choices[i]; i++)
+        if (strcmp(variable, run_device_choices[i]) == 0)
+            return variable;
+    error_set(err, ERROR_USAGE, "FUGUE_DEVICE: '%s' is none of auto, cpu, cuda", variable);
+    return NULL;
+}
+
 bool run_device(const struct option_value *values, struct run_device *out, struct error *err)
 {
-    const char *device = text_of(values, "--device", "auto");
+    const char *device = device_asked(values, err);
     const bool gpu = given(values, "--gpu");
     const struct engine_options cuda = {.device = "cuda",
                                         .gpu = gpu ? (int)run_value(values, "--gpu")->integer : 0};
     struct error why = ERROR_INIT;
     *out = (struct run_device){.name = "cpu"};
+    if (!device)
+        return false;
     if (strcmp(device, "cpu") == 0)
         return check_cpu_flags(values, err);
     if (engine_check(&cuda, &why)) {

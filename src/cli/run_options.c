@@ -7,7 +7,7 @@
 static const char *const workload_choices[] = {"ensemble", "cv", "multi_model", "hpo", NULL};
 static const char *const data_choices[] = {"real", "synthetic", NULL};
 static const char *const pretrained_choices[] = {"auto", "off", "require", NULL};
-static const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
+const char *const run_device_choices[] = {"auto", "cpu", "cuda", NULL};
 static const char *const compile_choices[] = {"off", "on", NULL};
 
 #define LATER       "not in this version"
@@ -73,7 +73,7 @@ const struct option run_options[] = {
     {"--split-seed", OPTION_INT, "N", "0", "seed of the cv and hpo splits", "How to run", 0,
      INT64_MAX, NULL},
     {"--device", OPTION_CHOICE, "DEVICE", "auto", "auto takes a GPU where this build can use one",
-     "How to run", 0, 0, device_choices},
+     "How to run", 0, 0, run_device_choices},
     {"--gpu", OPTION_INT, "N", NULL, "which GPU", "How to run", 0, 1023, NULL},
     {"--compile", OPTION_CHOICE, "MODE", "off",
      "on: each network's step becomes a CUDA graph first, which compile_s counts; on a GPU only",

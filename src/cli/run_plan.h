@@ -24,6 +24,7 @@ struct run_device {
     char notice[64]; /* what auto chose; "" where the user did */
 };
 
+extern const char *const run_device_choices[]; /* of --device and FUGUE_DEVICE; ends with NULL */
 /* run_device.c: looks whether there is a GPU, opens nothing. */
 bool run_device(const struct option_value *values, struct run_device *out, struct error *err);
 

@@ -33,7 +33,8 @@ static void test_names(void **state)
 {
     (void)state;
     static const char *const names[] = {"FUGUE_DATA_DIR", "FUGUE_RUNS_DIR", "FUGUE_REGISTRY_DIR",
-                                        "FUGUE_FIGS_DIR", "FUGUE_OFFLINE",  "FUGUE_MIRROR"};
+                                        "FUGUE_FIGS_DIR", "FUGUE_OFFLINE",  "FUGUE_MIRROR",
+                                        "FUGUE_DEVICE"};
     for (int i = 0; i < ENV_COUNT; i++) {
         assert_string_equal(env_vars[i].name, names[i]);
         assert_true(strlen(env_vars[i].meaning) > 5);

@@ -108,10 +108,16 @@ row_is val_source train
 tiny --data real
 same "losses with --data real" "$base" "$(losses)"
 
-# --device: auto says once where it trains, cpu needs no saying.
+# --device: auto says once where it trains, cpu needs no saying; FUGUE_DEVICE where it is not given.
+unset FUGUE_DEVICE
 fresh --model mlp --dataset digits --k 1 --epochs 1
-[ "$(grep -c "no GPU can be used: training on the CPU" "$work/err")" -eq 1 ] ||
+[ "$(grep -cE "^fugue: (no GPU can be used: training on the CPU|training on GPU 0)$" "$work/err")" -eq 1 ] ||
     fail "$last: the device is not said once"
+FUGUE_DEVICE=cpu fresh --model mlp --dataset digits --k 1 --epochs 1
+in_stderr_not "GPU"
+row_is device cpu
+FUGUE_DEVICE=tpu expect 2 run --model mlp --dataset digits --k 1 --epochs 1
+in_stderr "FUGUE_DEVICE: 'tpu' is none of auto, cpu, cuda"
 fresh --model mlp --dataset digits --k 1 --epochs 1 --device cpu
 in_stderr_not "GPU"
 row_is device cpu
