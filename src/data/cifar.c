@@ -72,6 +72,8 @@ static bool append(struct data_part *part, const struct cifar *c, const struct d
                    struct error *err)
 {
     const size_t n = (size_t)(part->n + c->n), old = (size_t)part->n;
+    if (!c->pixels || !c->label)
+        return true; /* no images */
     uint8_t *x = realloc((void *)part->x, n * CIFAR_PIXELS);
     part->x = x ? x : part->x;
     int32_t *label = realloc((void *)part->label, n * sizeof *label);

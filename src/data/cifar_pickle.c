@@ -238,7 +238,7 @@ static bool read_names(struct reader *r, struct list *out)
 
 /* ---- the array ---- */
 
-#define LITERAL(r, text, what) expect(r, text, sizeof text - 1, what)
+#define LITERAL(r, text, what) expect(r, text, sizeof(text) - 1, what)
 
 static bool read_global(struct reader *r, const char *module_and_name)
 {
@@ -296,7 +296,7 @@ static bool is(const struct run *key, const char *name)
 
 static bool read_entry(struct reader *r, struct content *c)
 {
-    struct run key;
+    struct run key = {0};
     if (!read_string(r, &key))
         return false;
     if (is(&key, "data"))

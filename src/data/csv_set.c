@@ -150,7 +150,8 @@ static bool read_features(const struct table *t, const struct columns *c, struct
                           struct error *err)
 {
     const struct csv_table *csv = &t->csv;
-    float *x = malloc((size_t)csv->n_rows * (size_t)c->n_features * sizeof *x);
+    const size_t cells = (size_t)csv->n_rows * (size_t)c->n_features;
+    float *x = malloc(cells ? cells * sizeof *x : 1);
     if (!x)
         return error_set(err, ERROR_SYSTEM, "no memory for the features of '%s'", t->name);
     part->x = x;

@@ -45,7 +45,7 @@ static bool check_length(const struct idx_array *a, size_t head, size_t n, const
         return error_set(err, ERROR_DATA,
                          "'%s' is %s: %zu bytes, but %u items of %llu bytes make %llu", name,
                          there < wanted ? "truncated" : "too long", n, a->dim[0],
-                         (unsigned long long)item, (unsigned long long)(head + wanted));
+                         (unsigned long long)item, (unsigned long long)head + wanted);
     return true;
 }
 
@@ -122,7 +122,7 @@ bool idx_read_images(const char *path, int32_t rows, int32_t columns, int64_t ma
     if (ok && (f.a.dim[1] != (uint32_t)rows || f.a.dim[2] != (uint32_t)columns))
         ok = error_set(err, ERROR_DATA, "'%s' holds images of %ux%u; %dx%d are expected", f.path,
                        f.a.dim[1], f.a.dim[2], rows, columns);
-    ok = ok && check_count(&f, max_n, err);
+    ok = ok && check_count(&f, max_n, err) && f.a.data;
     if (ok) {
         /* The pixels move to the start of the file's memory, which the caller gets. */
         memmove(f.bytes, f.a.data, f.a.len);
@@ -154,7 +154,7 @@ bool idx_read_labels(const char *path, int32_t n_classes, int64_t max_n, int32_t
     bool ok =
         idx_open(&f, path, MAGIC_LABELS, 8 + (size_t)max_n, err) && check_count(&f, max_n, err);
     if (ok) {
-        made = malloc(f.a.len * sizeof *made);
+        made = malloc(f.a.len ? f.a.len * sizeof *made : 1);
         ok = made ? convert_labels(&f, n_classes, made, err)
                   : error_set(err, ERROR_SYSTEM, "no memory for the %zu labels of '%s'", f.a.len,
                               f.path);

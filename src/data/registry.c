@@ -144,7 +144,7 @@ bool data_predicts_tokens(const struct data_info *info)
 
 static bool find_row(struct data_request *r, const char *root, struct error *err)
 {
-    const char *path;
+    const char *path = NULL;
     r->args.def = find_name(r->args.spec.name, &path);
     if (!r->args.def) {
         unknown_set(r->args.spec.name, err);
@@ -153,7 +153,7 @@ static bool find_row(struct data_request *r, const char *root, struct error *err
     r->info = r->args.def->info;
     if (!r->info.path)
         return true;
-    if (*path == '\0')
+    if (!path || *path == '\0')
         return error_set(err, ERROR_USAGE, "data set '%s': no path behind the colon; write %s:%s",
                          r->args.text, r->info.name, r->info.path);
     r->args.path = data_path(path, root);

@@ -205,12 +205,12 @@ static const struct data_def imagenette = {
 #define SEQ(least, meaning_)                                                                       \
     {                                                                                              \
         .name = "seq", .type = DATA_ARG_INT, .fallback = "128", .min = (least), .max = MAX_TOKENS, \
-        .meaning = meaning_                                                                        \
+        .meaning = (meaning_)                                                                      \
     }
 #define LIMIT(name_, meaning_)                                                                     \
     {                                                                                              \
-        .name = name_, .type = DATA_ARG_INT, .min = 1, .max = MAX_TEXT_SAMPLES,                    \
-        .meaning = meaning_                                                                        \
+        .name = (name_), .type = DATA_ARG_INT, .min = 1, .max = MAX_TEXT_SAMPLES,                  \
+        .meaning = (meaning_)                                                                      \
     }
 
 static const struct data_arg wikitext_args[] = {
