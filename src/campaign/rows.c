@@ -105,8 +105,6 @@ static void put_layout(json_t *row, const struct record *r, int threads_per_unit
     put_int(row, "threads", r->layout.threads);
     put_int(row, "threads_per_unit", threads_per_unit);
     put_text(row, "layout_source", r->layout.source);
-    /* Data is resident: no loaders. */
-    put_int(row, "num_workers", 0);
     put_bool(row, "compile", r->spec->options.compile);
 }
 
