@@ -98,6 +98,7 @@ static void a_good_job_fills_its_row(void **state)
                                          "gpu_vram_total_mb",
                                          "worker_pid",
                                          "perplexity",
+                                         "num_workers",
                                          NULL};
     struct cell_spec spec;
     struct record r;
@@ -241,6 +242,7 @@ static void a_good_group_fills_its_row(void **state)
                                           "power_limit_w",
                                           "gpu_uuid",
                                           "perplexity",
+                                          "num_workers",
                                           NULL};
     struct cell_spec spec;
     struct record r;

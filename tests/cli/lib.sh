@@ -11,6 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset FUGUE_DATA_DIR FUGUE_RUNS_DIR FUGUE_FIGS_DIR FUGUE_OFFLINE
+export FUGUE_DEVICE=cpu # on a machine with a GPU too
 export FUGUE_REGISTRY_DIR=$work/registry NO_COLOR=1
 failures=0
 

@@ -11,9 +11,8 @@ lines_are() {
 
 # In a log: a line for the cell, one for all its networks at their end; the table on stdout.
 fresh $tiny_words --exec seq unified_model
-lines_are err 5
-in_stderr "no GPU can be used: training on the CPU" \
-    "[1/2] adhoc under seq: 2 networks, 1 at once, " ", with train_size=160" \
+lines_are err 4
+in_stderr "[1/2] adhoc under seq: 2 networks, 1 at once, " ", with train_size=160" \
     "[2/2] adhoc under unified_model: 2 networks, 2 at once, "
 [ "$(grep -cE '^all 2 networks  1/1 epochs  .* samples/s  loss [0-9.]+  done in ' "$work/err")" -eq 2 ] ||
     fail "$last: not one line of progress a cell"
