@@ -41,10 +41,11 @@ static size_t program_workspace(const struct backend_device *dev, const struct p
 }
 
 /* Sizes of b's parts; the whole in bytes. */
-static size_t lay_out(struct backend_bucket *b, const struct plan *plan, int n_models)
+static size_t lay_out(struct backend_bucket *b, const struct backend_device *dev,
+                      const struct plan *plan, int n_models)
 {
-    const size_t train = program_workspace(b->dev, plan, &plan->train);
-    const size_t eval = program_workspace(b->dev, plan, &plan->eval), n = (size_t)n_models;
+    const size_t train = program_workspace(dev, plan, &plan->train);
+    const size_t eval = program_workspace(dev, plan, &plan->eval), n = (size_t)n_models;
     b->plan = plan;
     b->n_models = n_models;
     b->slice_stride = round_up(plan->slice_floats, ALIGN_FLOATS);
@@ -57,8 +58,8 @@ static size_t lay_out(struct backend_bucket *b, const struct plan *plan, int n_m
 
 size_t cuda_bucket_bytes(const struct backend_device *dev, const struct plan *plan, int n_models)
 {
-    struct backend_bucket b = {.dev = (struct backend_device *)(uintptr_t)dev};
-    return lay_out(&b, plan, n_models);
+    struct backend_bucket b = {0};
+    return lay_out(&b, dev, plan, n_models);
 }
 
 /* ---- programs ---- */
