@@ -235,7 +235,7 @@ static bool warm_up(const struct backend_bucket *b, struct error *err)
 
 static bool bucket_init(struct backend_bucket *b, struct error *err)
 {
-    const size_t bytes = lay_out(b, b->plan, b->n_models);
+    const size_t bytes = lay_out(b, b->dev, b->plan, b->n_models);
     if (b->plan->n_shards != 1 || b->n_models < 1 || b->n_models > 65535)
         return host->error_set(err, ERROR_INTERNAL,
                                "a plan of %d shards for %d models: the GPU takes one shard and up "
