@@ -19,7 +19,7 @@ struct launch {
 struct block_state {
     float *smem;
     const struct onchip_model *m;
-    int n_rows, permute, train; /* m's */
+    int n_rows, permute, train;         /* m's */
     int rank, n_steps, n_chunks, n_seq; /* chunks a step, chunks in all */
     int group_chunks;                   /* chunks whose sample ids are made together */
 };
@@ -128,8 +128,8 @@ static __device__ void fetch_inputs(const struct launch &L, const struct block_s
 }
 
 template <bool TF32, int TM>
-static __device__ __forceinline__ void layer_forward(const struct launch &L, float *smem, int l, const float *in,
-                                     int rows)
+static __device__ __forceinline__ void layer_forward(const struct launch &L, float *smem, int l,
+                                                     const float *in, int rows)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
     const int n_in = onchip_round4(L.net.width[l]), n_out = onchip_round4(L.net.width[l + 1]);
@@ -149,8 +149,8 @@ static __device__ __forceinline__ void layer_forward(const struct launch &L, flo
 }
 
 template <bool TF32>
-static __device__ __forceinline__ void layer_weight_grad(const struct launch &L, float *smem, int l, const float *in,
-                                         int rows, bool add)
+static __device__ __forceinline__ void layer_weight_grad(const struct launch &L, float *smem, int l,
+                                                         const float *in, int rows, bool add)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
     const int n_in = onchip_round4(L.net.width[l]), n_out = onchip_round4(L.net.width[l + 1]);
@@ -172,7 +172,8 @@ static __device__ __forceinline__ void layer_weight_grad(const struct launch &L,
 }
 
 template <bool TF32, int TM>
-static __device__ __forceinline__ void layer_data_grad(const struct launch &L, float *smem, int l, int rows)
+static __device__ __forceinline__ void layer_data_grad(const struct launch &L, float *smem, int l,
+                                                       int rows)
 {
     const int ldi = onchip_ld(L.net.width[l]), ldo = onchip_ld(L.net.width[l + 1]);
     const int n_in = onchip_round4(L.net.width[l]), n_out = onchip_round4(L.net.width[l + 1]);
@@ -252,8 +253,8 @@ static __device__ void losses(const struct launch &L, float *smem, const struct 
 
 /* Forward, loss and backward of chunk i; gradients stored (first chunk of a step) or added. */
 template <bool TF32, int TM>
-static __device__ __forceinline__ void train_chunk(const struct launch &L, const struct block_state &b, int i,
-                                   const struct place &p)
+static __device__ __forceinline__ void
+train_chunk(const struct launch &L, const struct block_state &b, int i, const struct place &p)
 {
     const int half = (i & 1) * L.plan.chunk_rows, n_layers = L.net.n_layers;
     const int rows = (p.rows + 8 * TM - 1) / (8 * TM) * 8 * TM;
@@ -358,8 +359,7 @@ static __device__ __forceinline__ float4 cluster_sum(float *grad, int cluster)
 #pragma unroll
         for (int r = 0; r < 7; r++)
             if (first + r < cluster)
-                g = make_float4(g.x + part[r].x, g.y + part[r].y, g.z + part[r].z,
-                                g.w + part[r].w);
+                g = make_float4(g.x + part[r].x, g.y + part[r].y, g.z + part[r].z, g.w + part[r].w);
     }
     return g;
 }
@@ -533,8 +533,8 @@ static kernel_fn *kernel_of(const struct onchip_plan *plan)
 static cudaError_t configure(kernel_fn *kernel, const struct onchip_plan *plan, int32_t n_models,
                              cudaLaunchConfig_t *config, cudaLaunchAttribute *cluster)
 {
-    cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         plan->smem_bytes);
+    cudaError_t e =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->smem_bytes);
     if (e == cudaSuccess && plan->cluster > 8)
         e = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     *config = {};

@@ -1,9 +1,9 @@
 /* Products within a block, operands in shared memory, by all ONCHIP_THREADS threads.
  *   forward     out[r][n] = act(sum_k in[r][k] w[k][n] + bias[n])
- *   data grad   h[r][i]   = h[r][i] > 0 ? sum_j dz[r][j] w[i][j] : 0       (in place of relu's output)
- *   weight grad g[i][j]   (+)= sum_r h[r][i] dz[r][j]
- * Row lengths as onchip_layout.h.  A warp's 32 lanes lie 8 x 4 over a tile; where a dimension is too
- * short for its lanes, the free ones split the sum and add up by shuffles, in fixed order. */
+ *   data grad   h[r][i]   = h[r][i] > 0 ? sum_j dz[r][j] w[i][j] : 0       (in place of relu's
+ * output) weight grad g[i][j]   (+)= sum_r h[r][i] dz[r][j] Row lengths as onchip_layout.h.  A
+ * warp's 32 lanes lie 8 x 4 over a tile; where a dimension is too short for its lanes, the free
+ * ones split the sum and add up by shuffles, in fixed order. */
 #ifndef BACKEND_CUDA_ONCHIP_GEMM_CUH
 #define BACKEND_CUDA_ONCHIP_GEMM_CUH
 
@@ -12,6 +12,22 @@
 #include <stdint.h>
 
 #define ONCHIP_WARPS (ONCHIP_THREADS / 32)
+
+/* Shared memory by 32-bit address: one addition a load, where pointers cost a multiply and a shift.
+ */
+static __device__ __forceinline__ uint32_t shared_at(const float *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ float4 shared4(uint32_t at)
+{
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(at));
+    return v;
+}
 
 /* Number t of a tile among n_m x (columns) to row and column of tiles without dividing: rows are
  * counted in a power of 2, those from n_m on being nobody's. */
@@ -60,15 +76,19 @@ static __device__ void forward_fma(const float *in, int ldi, const float *w, int
             acc[i][2] = b0.z * use;
             acc[i][3] = b0.w * use;
         }
-        const float *pa = in + m0 * ldi, *pb = w + n0;
+        const int k_first = split ? (lane >> 3) * 4 : 0;
+        uint32_t pa = shared_at(in + m0 * ldi + k_first), pb = shared_at(w + n0 + k_first * ldw);
+        const uint32_t row = ldw * 4u, rows8 = ldi * 32u, step = k_step * row;
 #pragma unroll 2
-        for (int k = split ? (lane >> 3) * 4 : 0; k < n_in4; k += k_step) {
+        for (int k = k_first; k < n_in4; k += k_step) {
             float4 a[TM];
 #pragma unroll
             for (int i = 0; i < TM; i++)
-                a[i] = load4(pa + i * 8 * ldi + k);
-            const float4 b0 = load4(pb + k * ldw), b1 = load4(pb + (k + 1) * ldw);
-            const float4 b2 = load4(pb + (k + 2) * ldw), b3 = load4(pb + (k + 3) * ldw);
+                a[i] = shared4(pa + i * rows8);
+            const float4 b0 = shared4(pb), b1 = shared4(pb + row), b2 = shared4(pb + 2 * row);
+            const float4 b3 = shared4(pb + 3 * row);
+            pa += k_step * 4;
+            pb += step;
 #pragma unroll
             for (int i = 0; i < TM; i++) {
                 fma4(acc[i], a[i].x, b0);
@@ -113,23 +133,26 @@ static __device__ void data_grad_fma(const float *dz, const float *w, int ldz, f
 #pragma unroll
         for (int i = 0; i < TM; i++)
             acc[i][0] = acc[i][1] = acc[i][2] = acc[i][3] = 0.0f;
-        const float *pa = dz + m0 * ldz, *pb = w + n0 * ldz;
+        uint32_t pa = shared_at(dz + m0 * ldz), pb = shared_at(w + n0 * ldz);
+        const uint32_t row = ldz * 4u;
 #pragma unroll 2
         for (int k = 0; k < n_out4; k += 4) {
             float4 a[TM], b[4];
 #pragma unroll
             for (int i = 0; i < TM; i++)
-                a[i] = load4(pa + i * 8 * ldz + k);
+                a[i] = shared4(pa + i * 8 * row);
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                b[j] = load4(pb + j * 4 * ldz + k);
+                b[j] = shared4(pb + j * 4 * row);
+            pa += 16;
+            pb += 16;
 #pragma unroll
             for (int i = 0; i < TM; i++)
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    acc[i][j] = fmaf(
-                        a[i].w, b[j].w,
-                        fmaf(a[i].z, b[j].z, fmaf(a[i].y, b[j].y, fmaf(a[i].x, b[j].x, acc[i][j]))));
+                    acc[i][j] = fmaf(a[i].w, b[j].w,
+                                     fmaf(a[i].z, b[j].z,
+                                          fmaf(a[i].y, b[j].y, fmaf(a[i].x, b[j].x, acc[i][j]))));
         }
 #pragma unroll
         for (int i = 0; i < TM; i++)
@@ -167,17 +190,19 @@ static __device__ void weight_grad_fma(const float *h, int ldh, const float *dz,
 #pragma unroll
         for (int i = 0; i < TM4 * 4; i++)
             acc[i][0] = acc[i][1] = acc[i][2] = acc[i][3] = 0.0f;
-        const float *pb = dz + (active ? n0 : 0);
-        const float *pa[TM4];
+        uint32_t pb = shared_at(dz + (active ? n0 : 0) + ls * ldz), pa[TM4];
+        const uint32_t step_z = n_split * ldz * 4u, step_h = n_split * ldh * 4u;
 #pragma unroll
         for (int i = 0; i < TM4; i++)
-            pa[i] = h + (m0 + i * wide < n_in4 ? m0 + i * wide : 0);
+            pa[i] = shared_at(h + (m0 + i * wide < n_in4 ? m0 + i * wide : 0) + ls * ldh);
 #pragma unroll 4
         for (int r = ls; r < rows; r += n_split) {
-            const float4 b = load4(pb + r * ldz);
+            const float4 b = shared4(pb);
+            pb += step_z;
 #pragma unroll
             for (int i = 0; i < TM4; i++) {
-                const float4 a = load4(pa[i] + r * ldh);
+                const float4 a = shared4(pa[i]);
+                pa[i] += step_h;
                 fma4(acc[4 * i], a.x, b);
                 fma4(acc[4 * i + 1], a.y, b);
                 fma4(acc[4 * i + 2], a.z, b);
@@ -240,8 +265,8 @@ static __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&
 /* 16 x 8 NF of sum_k a(m, k) b(k, n); element (m, k) of a at a[m * am + k * ak], b alike.  n_k is a
  * multiple of 4. */
 template <int NF>
-static __device__ __forceinline__ void tile_tf32(float (&acc)[NF][4], const float *a, int am, int ak,
-                                                 const float *b, int bk, int bn, int n_k)
+static __device__ __forceinline__ void tile_tf32(float (&acc)[NF][4], const float *a, int am,
+                                                 int ak, const float *b, int bk, int bn, int n_k)
 {
     const int g = (threadIdx.x & 31) >> 2, q = threadIdx.x & 3;
     const float *pa = a + g * am + q * ak, *pb = b + q * bk + g * bn;
